@@ -41,7 +41,7 @@ enum fatbin_compression {
 	FATBIN_STORED,
 	FATBIN_LZ4,  /* one raw block */
 	FATBIN_ZSTD, /* one frame */
-	FATBIN_OLD   /* of CUDA 4 to 6, undocumented: refused by name */
+	FATBIN_OLD   /* flag 0x1000, an older scheme that is nowhere described: refused by name */
 };
 
 struct fatbin_entry {
@@ -104,5 +104,45 @@ const struct fatbin_entry *fatbin_best_ptx(const struct fatbin *fatbin, uint32_t
 /* That for every unit, decompressed. Where a unit has no PTX the error names the machine code that is there. */
 enum fatbin_status fatbin_choose_ptx(const struct fatbin *fatbin, unsigned sm, struct fatbin_choice *choice, struct fatbin_error *error);
 void fatbin_choice_fini(struct fatbin_choice *choice);
+
+/* ---- programs -------------------------------------------------------------------------------- */
+
+enum program_kind {
+	PROGRAM_ELF,    /* a host executable or library of 64 bits */
+	PROGRAM_SCRIPT, /* #! */
+	PROGRAM_DEVICE, /* a cubin, fat binary, PTX or archive: device code without a host program */
+	PROGRAM_OTHER
+};
+
+struct program_need {
+	const char *soname;
+	VEC(const char *) versions; /* symbol versions it wants of it */
+};
+
+struct program_info {
+	enum program_kind kind;
+	unsigned machine, elf_type;   /* EM_…, ET_… */
+	unsigned elf_class;           /* ELFCLASS64; of another class only this and `machine` are known */
+	const char *interpreter;      /* the loader, or what a script's first line names; NULL where there is none */
+	const char *rpath, *runpath;  /* DT_RPATH, DT_RUNPATH; NULL */
+	VEC(struct program_need) needs;
+	bool static_runtime;          /* NVIDIA's libcudart is linked into it */
+	struct fatbin code;           /* units that nvcc linked from relocatable ones are in code.linked */
+	struct fatbin_error damage;   /* FATBIN_OK, or why the device code is not (wholly) listed */
+	const void *map;              /* the file; what is above points into it */
+	size_t map_size;
+	char *script_interpreter;
+};
+
+/* Looks into a file without running it. On failure `info` needs no fini and the message says why ("cannot
+ * read x: No such file or directory"). */
+bool program_scan(const char *path, struct program_info *info, struct fatbin_error *error);
+void program_fini(struct program_info *info);
+
+/* Is there PTX in a unit, or nothing that would need any (nvcc leaves machine code without kernels in every program)? */
+bool program_unit_runs(const struct program_info *info, uint32_t unit);
+
+/* Kernels that an entry's machine code or PTX defines, in file order, names as mangled. Empty where the payload is damaged. */
+void program_kernels(const struct fatbin_entry *entry, bool (*each)(void *argument, const char *name), void *argument);
 
 #endif
