@@ -1,0 +1,13 @@
+/* Tables of the generated isa_table.c that only src/ptx/isa.c searches. */
+#ifndef DRAGOMAN_PTX_ISA_INDEX_H
+#define DRAGOMAN_PTX_ISA_INDEX_H
+
+#include <stdint.h>
+
+extern const char *const isa_mod_names[];    /* by enum ptx_mod: sorted */
+extern const uint8_t isa_mod_types[];        /* by enum ptx_mod: enum ptx_type, 0 for what is no type */
+extern const char *const isa_opcode_names[]; /* by enum isa_opcode: sorted */
+extern const uint16_t isa_opcode_first[];    /* by enum isa_opcode: its first row; one more at the end */
+extern const uint16_t isa_sregs_by_name[];   /* enum ptx_sreg, sorted by name */
+
+#endif
