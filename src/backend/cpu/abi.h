@@ -1,0 +1,96 @@
+/* The contract between compiled kernels and the CPU runtime that calls them.
+ *
+ * Compiled code is one function a kernel, `kernel`, run for `lanes` threads a call (struct kernel_info):
+ *
+ *     void kernel(struct cpu_block *block, uint32_t first_thread, uint32_t end_thread);
+ *
+ * It runs the threads [first_thread, end_thread) of the block, numbered x-fastest; first_thread is a multiple of
+ * `lanes`. Where KERNEL_SUSPENDS is set it must be called once for each group of `lanes` threads, each call on a fiber of its
+ * own; otherwise one call may run all threads of the block. Code reads what it needs through `block`; it has no other
+ * state, no relocations to the outside but the C library's memcpy/memmove/memset, and is position independent.
+ *
+ * The offsets below are known to src/codegen (it uses offsetof), so both sides are compiled from this header;
+ * CPU_ABI changes with it and is part of every cache key. */
+#ifndef DRAGOMAN_CPU_ABI_H
+#define DRAGOMAN_CPU_ABI_H
+
+#include <stdint.h>
+
+enum { CPU_ABI = 1 };
+
+struct cpu_block;
+typedef void cpu_kernel_fn(struct cpu_block *block, uint32_t first_thread, uint32_t end_thread);
+/* Scalar form of a .func, for indirect and recursive calls: parameters and results as byte buffers laid out as PTX says
+ * (each naturally aligned, in order; `results` first element at 0). */
+typedef void cpu_function_fn(struct cpu_block *block, uint32_t thread, const void *parameters, void *results);
+
+/* Services of the runtime that code calls through block->services. Those marked S may suspend the caller's fiber. A
+ * `mask` holds the calling group's lanes that take part (bit i = thread first_thread + i); for lanes = 1 it is 1. */
+struct cpu_services {
+	/* S: bar.sync/barrier.sync id {, count}; count 0 = all threads of the block that have not exited. op: 0 none,
+	 * 1 popc, 2 and, 3 or of `predicate` bits over all participating threads; returns the reduction. */
+	uint32_t (*barrier)(struct cpu_block *, uint32_t first_thread, uint32_t mask, uint32_t id, uint32_t count, uint32_t op,
+			    uint32_t predicate);
+	void (*barrier_arrive)(struct cpu_block *, uint32_t first_thread, uint32_t mask, uint32_t id, uint32_t count);
+	/* S: scalar form only: the warp-wide exchange. Waits until the threads of `membermask` (of this warp, not exited) are
+	 * all in an exchange, then each gets every lane's `value`: values[32], and the mask of those present. */
+	uint32_t (*exchange)(struct cpu_block *, uint32_t thread, uint32_t membermask, uint64_t value, uint64_t values[32]);
+	/* S: lets others run; called on the back-edge of loops that wait for memory, and by nanosleep. */
+	void (*yield)(struct cpu_block *, uint32_t first_thread);
+	/* S: waits for all blocks (grid sync), or of the cluster. */
+	void (*grid_barrier)(struct cpu_block *, uint32_t first_thread, uint32_t mask, uint32_t kind);
+	/* vprintf(format, arguments) of the manual's system calls; addresses are generic. Returns the argument count. */
+	int32_t (*print)(struct cpu_block *, uint32_t thread, const char *format, const void *arguments);
+	void *(*allocate)(struct cpu_block *, uint32_t thread, uint64_t size);
+	void (*release)(struct cpu_block *, uint32_t thread, void *pointer);
+	/* These end the kernel; they do not return. */
+	void (*assert_fail)(struct cpu_block *, uint32_t thread, const char *message, const char *file, uint32_t line,
+			    const char *function);
+	void (*trap)(struct cpu_block *, uint32_t thread, uint32_t status); /* CUresult to report: 719 trap, 715 illegal instruction, 716 misaligned */
+	/* Textures and surfaces, scalar per lane: form bits as in backend/cpu/texture.h; out gets 4 × 32 bits. */
+	void (*texture)(struct cpu_block *, uint64_t object, uint64_t sampler, uint32_t form, const uint32_t *coordinates,
+			uint32_t *out);
+	void (*surface)(struct cpu_block *, uint64_t object, uint32_t form, const int32_t *coordinates, uint32_t *data);
+	/* Any other system call by number (enum cpu_syscall): device-side launches, graph conditionals … */
+	uint64_t (*syscall)(struct cpu_block *, uint32_t thread, uint32_t number, const void *parameters);
+	uint64_t (*global_timer)(void); /* ns */
+	uint64_t (*clock)(void);        /* cycles at the device's clock rate */
+};
+
+/* One launch, shared by all of its blocks; read only while it runs. */
+struct cpu_launch {
+	const uint8_t *parameters;     /* the kernel's parameter buffer, 64-byte aligned, zero-padded to a multiple of 64 */
+	void *const *symbols;          /* addresses of the kernel_info's symbols, in order */
+	const struct cpu_services *services;
+	uint32_t grid[3], block[3];
+	uint32_t cluster[3];           /* blocks a cluster; 1,1,1 */
+	uint32_t dynamic_shared;       /* bytes */
+	uint32_t static_shared;        /* bytes; dynamic shared memory starts at static_shared rounded up to 16 */
+	uint64_t grid_id;
+	uint32_t envreg[4];            /* %envreg0…3 (1,2: the grid-sync workspace) */
+	const char *name;              /* of the kernel, for messages */
+	void *runtime;                 /* backend/cpu's own */
+};
+
+/* One block in flight. Changed only by the worker that runs it. */
+struct cpu_block {
+	const struct cpu_launch *launch;
+	const uint8_t *parameters;     /* = launch->parameters: one load less in the code */
+	void *const *symbols;
+	const struct cpu_services *services;
+	uint8_t *shared;               /* the block's shared memory; also the base of the shared window: shared addresses are offsets from it.
+	                                * [shared, shared + shared_window) is mapped for this worker alone */
+	uint8_t *local;                /* the threads' local memory: thread t has [local + t*local_stride, + local_bytes) */
+	uint64_t local_stride;         /* local_bytes rounded up to 16 */
+	uint32_t index[3];             /* %ctaid */
+	uint32_t shared_window;        /* bytes */
+	uint32_t block[3];             /* %ntid  (= launch->block) */
+	uint32_t grid[3];              /* %nctaid */
+	uint32_t thread_count;
+	uint32_t smid;                 /* the worker's number */
+	void *worker;                  /* backend/cpu's own */
+	uint8_t *cluster_shared[16];   /* shared memory of the cluster's blocks, by rank; [0] = shared without clusters */
+	uint32_t cluster_rank;
+};
+
+#endif

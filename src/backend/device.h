@@ -1,0 +1,90 @@
+/* What a back end gives the driver: one table of functions, and nothing else is called.
+ * A NULL entry means that the driver's generic fallback is used. Times in ns, sizes in bytes; every function returns
+ * a CUresult value (0 = success) unless it says otherwise. */
+#ifndef DRAGOMAN_BACKEND_DEVICE_H
+#define DRAGOMAN_BACKEND_DEVICE_H
+
+#include "codegen/codegen.h"
+
+struct device;        /* the back end's own: one per device that a program sees */
+struct device_module; /* a loaded module on a device: its global variables, its compiled kernels */
+struct device_kernel;
+struct device_queue;  /* executes commands one after the other: a stream has one */
+
+/* Filled by the back end; the driver derives every CU_DEVICE_ATTRIBUTE and cudaDeviceProp from it. */
+struct device_properties {
+	char name[256];
+	uint8_t uuid[16];
+	int major, minor;            /* compute capability shown to programs (8, 0) */
+	int multiprocessors;         /* CPU: workers */
+	uint64_t memory;             /* total device memory */
+	int clock_khz, memory_clock_khz, bus_width;
+	int l2_bytes;
+	int pci_domain, pci_bus, pci_device;
+	int shared_per_block, shared_per_block_optin, shared_per_multiprocessor;
+	int registers_per_block, threads_per_multiprocessor, blocks_per_multiprocessor;
+	int async_engines;
+	bool integrated, managed_concurrent, pageable_access, cooperative;
+};
+
+struct launch_config {
+	uint32_t grid[3], block[3], cluster[3];
+	uint32_t dynamic_shared;
+	bool cooperative;
+	const void *parameters; /* packed as the kernel's parameter buffer; copied at submit */
+	size_t parameter_bytes;
+};
+
+struct device_ops {
+	const char *name; /* "cpu", "amd" */
+	int (*count)(int *count);                                    /* devices; also initialises the back end */
+	int (*open)(int ordinal, struct device **device);            /* idempotent */
+	void (*close)(struct device *device);
+	void (*properties)(struct device *device, struct device_properties *out);
+	int (*memory_info)(struct device *device, uint64_t *free_bytes, uint64_t *total_bytes);
+
+	/* Device memory; 512-byte aligned; guarded so that far out-of-range accesses fault. */
+	int (*allocate)(struct device *device, uint64_t size, void **pointer);
+	int (*release)(struct device *device, void *pointer);
+	/* Host memory that the device reaches (pinned) and managed memory. NULL: the driver uses its own. */
+	int (*allocate_host)(struct device *device, uint64_t size, unsigned flags, void **pointer);
+	int (*release_host)(struct device *device, void *pointer);
+	int (*allocate_managed)(struct device *device, uint64_t size, void **pointer);
+
+	int (*module_load)(struct device *device, const struct ptx_module *ptx, struct device_module **module,
+			   struct ptx_diagnostic *diagnostic);
+	void (*module_unload)(struct device_module *module);
+	int (*module_variable)(struct device_module *module, const struct ptx_variable *variable, void **pointer);
+	/* Compiles nothing yet. Valid until the module is unloaded. */
+	int (*module_kernel)(struct device_module *module, const struct ptx_function *function, struct device_kernel **kernel);
+	/* Compiles for the block shape (0,0,0: the generic form) if needed and says what came of it. */
+	int (*kernel_prepare)(struct device_kernel *kernel, const uint32_t block[3], struct kernel_info *info,
+			      struct ptx_diagnostic *diagnostic);
+
+	/* Queues. Work of one queue runs in order; queues run beside one another. Submitting never waits for the work;
+	 * a launch whose kernel does not compile fails at submit with the compiler's status. */
+	int (*queue_create)(struct device *device, int priority, struct device_queue **queue);
+	void (*queue_destroy)(struct device_queue *queue);           /* waits for its work */
+	int (*queue_launch)(struct device_queue *queue, struct device_kernel *kernel, const struct launch_config *config);
+	int (*queue_copy)(struct device_queue *queue, void *to, const void *from, uint64_t size);
+	int (*queue_copy_2d)(struct device_queue *queue, void *to, uint64_t to_pitch, uint64_t to_slice, const void *from,
+			     uint64_t from_pitch, uint64_t from_slice, uint64_t width, uint64_t height, uint64_t depth);
+	int (*queue_fill)(struct device_queue *queue, void *to, uint64_t pitch, uint32_t value, unsigned element, uint64_t width,
+			  uint64_t height); /* width in elements of 1, 2 or 4 bytes */
+	int (*queue_host_function)(struct device_queue *queue, void (*function)(void *), void *argument);
+	/* A point in a queue: tickets of one queue grow. wait_ticket makes `queue` wait for another queue's ticket. */
+	int (*queue_ticket)(struct device_queue *queue, uint64_t *ticket); /* that of the last command submitted */
+	bool (*queue_done)(struct device_queue *queue, uint64_t ticket);
+	int (*queue_wait)(struct device_queue *queue, struct device_queue *other, uint64_t ticket);
+	int (*queue_synchronize)(struct device_queue *queue, uint64_t ticket); /* host waits; helps to run blocks meanwhile */
+	/* Calls `function` with the time at which the queue reached this point (event timing); runs on any thread, quick. */
+	int (*queue_timestamp)(struct device_queue *queue, uint64_t *when_ns);
+	/* The sticky error of a device: 0, or the CUresult of the first kernel that failed. */
+	int (*error)(struct device *device);
+	void (*reset)(struct device *device); /* after cuDevicePrimaryCtxReset: clears the sticky error; queues are gone by then */
+};
+
+extern const struct device_ops cpu_device_ops;
+extern const struct device_ops amd_device_ops;
+
+#endif

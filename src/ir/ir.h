@@ -1,0 +1,161 @@
+/* A kernel in SSA form: PTX instructions kept as they are, with a value number for each register they read or write.
+ *
+ *     ir_build()     flatten.c   the kernel and, inlined, the functions it calls; basic blocks
+ *                    cfg.c       order, dominators, post-dominators, loops (also irreducible ones)
+ *                    ssa.c       phis (pruned, closed at loop exits), renaming
+ *     ir_analyze()   uniform.c   which branches diverge, which values differ between lanes, and how (shape)
+ *     ir_print()     print.c     DRAGOMAN_DUMP=ir
+ *
+ * SSA construction: Cytron et al. 1991. Divergence: sync dependence as in Karrenberg and Hack 2012 / Rosemann et al.
+ * 2021. Everything is numbered from 0 and kept in arrays; one arena holds it all. */
+#ifndef DRAGOMAN_IR_H
+#define DRAGOMAN_IR_H
+
+#include "codegen/codegen.h"
+
+enum { IR_NONE = UINT32_MAX };
+
+/* How a value differs between the lanes of a group. */
+enum ir_shape_kind {
+	IR_UNIFORM, /* the same in all lanes of the group */
+	IR_AFFINE,  /* within each chunk: base + stride * lane; stride 0: the same within the chunk */
+	IR_VARYING
+};
+struct ir_shape {
+	uint8_t kind;
+	bool exact;      /* affine also when the arithmetic wraps; else only as an address (the manual's wrap is then out of range) */
+	uint8_t align;   /* affine/uniform: base is known to be a multiple of 2^align */
+	int64_t stride;
+};
+
+enum ir_value_flags {
+	IR_RAW_NAN = 1,  /* a float result whose NaN may not be the GPU's canonical one: made so where its bits are seen */
+	IR_NONNEGATIVE = 2 /* as a signed number of its width, in every lane */
+};
+
+struct ir_value {
+	enum ptx_type type; /* the register's: gives the width; PTX_PRED is one bit */
+	uint8_t flags;
+	struct ir_shape shape;
+	uint32_t block;     /* where it is defined; IR_NONE: undefined (reads as 0) */
+	uint32_t inst;      /* index in block->insts, or IR_NONE for a phi */
+	uint32_t variable;  /* the register it is a version of */
+	uint32_t uses;
+};
+
+/* One register occurrence of an instruction. */
+struct ir_use {
+	const struct ptx_operand *operand; /* REGISTER operand, wherever it is nested; NULL: the guard */
+	uint32_t value;
+};
+struct ir_def {
+	const struct ptx_operand *operand; /* NULL: a promoted parameter's variable */
+	uint32_t value;
+	uint32_t old; /* guarded instruction: the value kept where the guard is false; else IR_NONE */
+};
+
+/* What stands for a variable of an inlined function in this place: formal parameters are their actuals. */
+struct ir_object {
+	const struct ptx_variable *variable;
+	uint32_t instance;
+	uint64_t offset;  /* in the thread's local memory, or in static shared memory */
+	bool promoted;    /* .param object whose accesses became copies: no memory */
+};
+
+enum ir_op {
+	IR_PTX,     /* ptx tells */
+	IR_COPY,    /* def = use (promoted parameters) */
+	IR_TRAP     /* control fell into something that cannot be: reported */
+};
+
+struct ir_inst {
+	enum ir_op op;
+	const struct ptx_instruction *ptx;
+	uint32_t instance;  /* which inlined copy of a function: names its objects */
+	struct ir_use *uses;
+	struct ir_def *defs;
+	uint16_t use_count, def_count;
+	uint8_t mode;       /* enum ir_mode, by ir_analyze() */
+	/* IR_COPY of an immediate or a special register actual: the operand copied; else NULL */
+	const struct ptx_operand *source;
+	enum ptx_type source_type;
+};
+
+/* How the emitter runs an instruction. */
+enum ir_mode {
+	IR_MODE_ONCE,   /* scalar: all operands uniform */
+	IR_MODE_LANES,  /* chunk by chunk */
+	IR_MODE_GROUP   /* once for all chunks: the emitter of the instruction walks them (shfl, barriers, calls) */
+};
+
+struct ir_phi {
+	uint32_t value;
+	uint32_t *arguments; /* one a predecessor, in order */
+};
+
+enum ir_end {
+	IR_END_JUMP,    /* successors[0] */
+	IR_END_BRANCH,  /* guard true: successors[0], else successors[1]; condition is a value, maybe negated */
+	IR_END_SWITCH,  /* brx.idx: successors[index]; the condition is the index */
+	IR_END_EXIT     /* the virtual exit block only: threads are done */
+};
+
+struct ir_block {
+	VEC(struct ir_inst) insts;  /* without the terminator, unless `end_inst` must run first (trap) */
+	VEC(struct ir_phi) phis;
+	VEC(uint32_t) preds;
+	uint32_t *succs;
+	uint32_t succ_count;
+	enum ir_end end;
+	uint32_t condition;         /* value; IR_NONE for JUMP */
+	bool negated;
+	bool divergent;             /* the branch, by ir_analyze() */
+	bool join;                  /* lanes of one group may arrive here along different edges */
+	struct ptx_location location; /* of the terminator */
+	uint32_t order;             /* position in func->order */
+	uint32_t idom, ipdom;       /* block numbers; IR_NONE at the ends */
+	uint32_t loop;              /* innermost loop, IR_NONE */
+	/* for flatten/ssa */
+	uint32_t condition_variable;
+};
+
+struct ir_loop {
+	uint32_t header;       /* first in order; an irreducible loop may be entered elsewhere too */
+	uint32_t parent;       /* IR_NONE */
+	uint32_t depth;        /* from 1 */
+	uint32_t first, last;  /* positions in func->order: loops are contiguous */
+	bool irreducible;
+	bool divergent;        /* lanes may leave in different iterations */
+};
+
+struct ir_func {
+	struct arena *arena;
+	const struct ptx_module *module;
+	const struct ptx_function *kernel;
+	struct compile_options options;
+	unsigned width, chunks, lanes; /* lanes = width * chunks: threads of a group; 1,1,1: the scalar form */
+	VEC(struct ir_block) blocks;   /* 0 is the entry, 1 the exit */
+	uint32_t *order;               /* block numbers: topological but for back edges, loops contiguous */
+	uint32_t order_count;
+	VEC(struct ir_loop) loops;
+	VEC(struct ir_value) values;
+	VEC(struct ir_object) objects;
+	uint32_t local_bytes, shared_bytes, shared_align;
+	uint32_t flags_used;           /* OR of the rows' ISA_ flags */
+	uint32_t kernel_flags;         /* KERNEL_… */
+};
+
+/* NULL and a diagnostic where the kernel cannot be compiled. `func` lives in `arena`. */
+struct ir_func *ir_build(struct arena *arena, const struct ptx_module *module, const struct ptx_function *kernel,
+			 const struct compile_options *options, struct ptx_diagnostic *diagnostic);
+void ir_find_order(struct ir_func *func);   /* order, loops, idom, ipdom; drops unreachable blocks */
+void ir_build_ssa(struct ir_func *func, uint32_t variable_count, const enum ptx_type *variable_types);
+void ir_choose_lanes(struct ir_func *func); /* width and chunks, from the options and what the kernel does */
+void ir_analyze(struct ir_func *func);
+void ir_print(const struct ir_func *func, struct text *out);
+bool ir_verify(const struct ir_func *func, struct text *why); /* DRAGOMAN_VALIDATE=1 */
+
+/* The object that a variable is in this instance; NULL for module variables (a symbol). */
+const struct ir_object *ir_find_object(const struct ir_func *func, uint32_t instance, const struct ptx_variable *variable);
+
+#endif
