@@ -145,10 +145,12 @@ enum fatbin_status container_scan_all(struct fatbin *fatbin, const uint8_t *at, 
 	while (!status && container_is(at, size)) {
 		size_t used, count = fatbin->entries.count;
 		status = container_scan(fatbin, at, size, apart ? fatbin->unit_count : first, &used, error);
-		if (!status && apart && fatbin->entries.count > count)
-			fatbin->unit_count++;
-		if (status)
+		if (status) {
+			fatbin->entries.count = count;
 			break;
+		}
+		if (apart && fatbin->entries.count > count)
+			fatbin->unit_count++;
 		/* The next one is aligned to 8 bytes, as the section is. */
 		size_t step = align_up(used, 8);
 		if (step >= size)
