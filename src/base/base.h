@@ -87,6 +87,7 @@ void *map_get_n(const struct map *map, const char *key, size_t length);
 void *map_put(struct map *map, const char *key, void *value);
 void *map_put_n(struct map *map, const char *key, size_t length, void *value);
 void *map_remove(struct map *map, const char *key);
+void *map_remove_n(struct map *map, const char *key, size_t length);
 
 uint64_t hash_bytes(const void *bytes, size_t length, uint64_t seed); /* fast, not cryptographic */
 

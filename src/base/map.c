@@ -87,9 +87,8 @@ void *map_put(struct map *map, const char *key, void *value)
 	return map_put_n(map, key, strlen(key), value);
 }
 
-void *map_remove(struct map *map, const char *key)
+void *map_remove_n(struct map *map, const char *key, size_t length)
 {
-	size_t length = strlen(key);
 	struct map_slot *slot = map_find(map, key, length, (uint32_t)hash_bytes(key, length, 0));
 	if (!slot || !slot->key)
 		return NULL;
@@ -106,4 +105,9 @@ void *map_remove(struct map *map, const char *key)
 	map->slots[hole] = (struct map_slot){ 0 };
 	map->count--;
 	return value;
+}
+
+void *map_remove(struct map *map, const char *key)
+{
+	return map_remove_n(map, key, strlen(key));
 }
