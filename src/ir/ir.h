@@ -143,11 +143,13 @@ struct ir_func {
 	uint32_t local_bytes, shared_bytes, shared_align;
 	uint32_t flags_used;           /* OR of the rows' ISA_ flags */
 	uint32_t kernel_flags;         /* KERNEL_… */
+	struct flatten *flatten;       /* instances and objects: ir_find_object() */
 };
 
 /* NULL and a diagnostic where the kernel cannot be compiled. `func` lives in `arena`. */
 struct ir_func *ir_build(struct arena *arena, const struct ptx_module *module, const struct ptx_function *kernel,
 			 const struct compile_options *options, struct ptx_diagnostic *diagnostic);
+void ir_destroy(struct ir_func *func); /* what is not the arena's */
 void ir_find_order(struct ir_func *func);   /* order, loops, idom, ipdom; drops unreachable blocks */
 void ir_build_ssa(struct ir_func *func, uint32_t variable_count, const enum ptx_type *variable_types);
 void ir_choose_lanes(struct ir_func *func); /* width and chunks, from the options and what the kernel does */
