@@ -23,14 +23,13 @@ enum ir_shape_kind {
 };
 struct ir_shape {
 	uint8_t kind;
-	bool exact;      /* affine also when the arithmetic wraps; else only as an address (the manual's wrap is then out of range) */
-	uint8_t align;   /* affine/uniform: base is known to be a multiple of 2^align */
-	int64_t stride;
+	bool exact;      /* AFFINE: holds bit for bit; else only where no lane's 32-bit index wraps: good for addresses alone */
+	int64_t stride;  /* AFFINE */
+	int64_t low, high; /* integers: every lane's value, as a signed number of its width, lies in [low, high] */
 };
 
 enum ir_value_flags {
-	IR_RAW_NAN = 1,  /* a float result whose NaN may not be the GPU's canonical one: made so where its bits are seen */
-	IR_NONNEGATIVE = 2 /* as a signed number of its width, in every lane */
+	IR_RAW_NAN = 1   /* a float result whose NaN may not be the GPU's canonical one: made so where its bits are seen */
 };
 
 struct ir_value {

@@ -1,0 +1,64 @@
+/* From a kernel to analysed SSA: the order of the steps, and how many lanes run together. */
+#include "ir/flatten.h"
+
+#include <stdlib.h>
+
+/* Threads that one call runs. A warp where lanes of a warp meet or exchange values, or where a barrier makes each
+ * group a fiber (fewer switches); else one native vector, which needs the fewest registers. */
+void ir_choose_lanes(struct ir_func *func)
+{
+	const struct compile_options *options = &func->options;
+	unsigned width = options->vector ? options->vector : 8, lanes = options->lanes;
+	uint64_t threads = (uint64_t)options->block[0] * options->block[1] * options->block[2];
+	uint32_t meets = ISA_CONVERGENT | ISA_BARRIER;
+	if (!lanes && threads && threads <= 2)
+		lanes = 1; /* nothing to put into lanes */
+	if (!lanes)
+		lanes = func->flags_used & meets ? 32 : width;
+	if (lanes == 1)
+		width = 1;
+	if (lanes < width)
+		width = lanes;
+	if (lanes > 1 && func->flags_used & ISA_CONVERGENT)
+		lanes = 32;
+	func->width = width;
+	func->lanes = lanes;
+	func->chunks = lanes / width;
+}
+
+struct ir_func *ir_build(struct arena *arena, const struct ptx_module *module, const struct ptx_function *kernel,
+			 const struct compile_options *options, struct ptx_diagnostic *diagnostic)
+{
+	struct ir_func *func = arena_new(arena, struct ir_func);
+	struct flatten *flatten = arena_new(arena, struct flatten);
+	func->arena = arena;
+	func->module = module;
+	func->kernel = kernel;
+	func->options = *options;
+	func->shared_align = 16;
+	if (!ir_flatten(flatten, func, diagnostic)) {
+		ir_destroy(func);
+		return NULL;
+	}
+	ir_find_order(func);
+	ir_build_ssa(func, (uint32_t)flatten->types.count, flatten->types.data);
+	ir_choose_lanes(func);
+	ir_analyze(func);
+	return func;
+}
+
+void ir_destroy(struct ir_func *func)
+{
+	for (size_t i = 0; i < func->blocks.count; i++) {
+		struct ir_block *b = &func->blocks.data[i];
+		vec_fini(&b->insts);
+		vec_fini(&b->phis);
+		vec_fini(&b->preds);
+	}
+	vec_fini(&func->blocks);
+	vec_fini(&func->loops);
+	vec_fini(&func->values);
+	vec_fini(&func->objects);
+	if (func->flatten)
+		ir_flatten_fini(func->flatten);
+}
