@@ -1,0 +1,42 @@
+/* Texture objects of the CUDA runtime API. */
+#ifndef __TEXTURE_TYPES_H__
+#define __TEXTURE_TYPES_H__
+
+#include "driver_types.h"
+
+enum cudaTextureAddressMode {
+	cudaAddressModeWrap = 0,
+	cudaAddressModeClamp = 1,
+	cudaAddressModeMirror = 2,
+	cudaAddressModeBorder = 3,
+};
+
+enum cudaTextureFilterMode {
+	cudaFilterModePoint = 0,
+	cudaFilterModeLinear = 1,
+};
+
+enum cudaTextureReadMode {
+	cudaReadModeElementType = 0,
+	cudaReadModeNormalizedFloat = 1,
+};
+
+struct cudaTextureDesc {
+	enum cudaTextureAddressMode addressMode[3];
+	enum cudaTextureFilterMode filterMode;
+	enum cudaTextureReadMode readMode;
+	int sRGB;
+	float borderColor[4];
+	int normalizedCoords;
+	unsigned int maxAnisotropy;
+	enum cudaTextureFilterMode mipmapFilterMode;
+	float mipmapLevelBias;
+	float minMipmapLevelClamp;
+	float maxMipmapLevelClamp;
+	int disableTrilinearOptimization;
+	int seamlessCubemap;
+};
+
+typedef unsigned long long cudaTextureObject_t;
+
+#endif

@@ -1,0 +1,72 @@
+/* What the generated entries are made of, and the tables that come with them (tools/api_gen.py). */
+#ifndef DRAGOMAN_API_ENTRY_H
+#define DRAGOMAN_API_ENTRY_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define API_EXPORT __attribute__((visibility("default")))
+
+struct api_function {
+	const char *prototype; /* as in spec/, with `out` marks: the trace reads it */
+	bool per_thread;       /* a _ptds or _ptsz variant */
+};
+
+/* One element a function, made with the entries. */
+extern const unsigned api_function_count;
+extern const struct api_function api_functions[];
+extern _Atomic uint64_t api_call_counts[];
+extern _Atomic bool api_missing_told[];
+
+/* The function that this thread is in. */
+extern _Thread_local const struct api_function *api_current __attribute__((tls_model("initial-exec")));
+/* Calls are traced or counted. Set once, before the program's first call. */
+extern bool api_watched;
+
+/* Says once that nothing implements the function, and who called it. */
+void api_missing(unsigned number, const void *caller) __attribute__((cold));
+/* Around a call while api_watched; `arguments` points at each argument. */
+uint64_t api_watch_begin(unsigned number) __attribute__((cold));
+void api_watch_end(unsigned number, uint64_t start, const void *result, const void *const *arguments)
+	__attribute__((cold));
+
+#define API_REQUIRE(function, number, otherwise)                                                   \
+	if (!(function)) {                                                                         \
+		api_missing(number, __builtin_return_address(0));                                  \
+		return otherwise;                                                                  \
+	}
+
+#define API_REQUIRE_VOID(function, number)                                                         \
+	if (!(function)) {                                                                         \
+		api_missing(number, __builtin_return_address(0));                                  \
+		return;                                                                            \
+	}
+
+#define API_CALL(type, number, call, ...)                                                          \
+	const struct api_function *const api_before = api_current;                                 \
+	type api_result;                                                                           \
+	api_current = &api_functions[number];                                                      \
+	if (__builtin_expect(api_watched, 0)) {                                                    \
+		const uint64_t api_start = api_watch_begin(number);                                \
+		api_result = call;                                                                 \
+		api_watch_end(number, api_start, &api_result, (const void *const[]){ __VA_ARGS__ }); \
+	} else {                                                                                   \
+		api_result = call;                                                                 \
+	}                                                                                          \
+	api_current = api_before;                                                                  \
+	return api_result
+
+#define API_CALL_VOID(number, call, ...)                                                           \
+	const struct api_function *const api_before = api_current;                                 \
+	api_current = &api_functions[number];                                                      \
+	if (__builtin_expect(api_watched, 0)) {                                                    \
+		const uint64_t api_start = api_watch_begin(number);                                \
+		call;                                                                              \
+		api_watch_end(number, api_start, 0, (const void *const[]){ __VA_ARGS__ });         \
+	} else {                                                                                   \
+		call;                                                                              \
+	}                                                                                          \
+	api_current = api_before
+
+#endif
