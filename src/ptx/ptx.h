@@ -52,9 +52,9 @@ struct ptx_register {
 	uint32_t index;
 };
 
-struct ptx_initial { /* one element of an initialiser, flattened in memory order */
+struct ptx_initial { /* one element of an initialiser, flattened in memory order; zeros are left out */
 	uint64_t offset;            /* bytes from the variable's start */
-	enum ptx_type type;         /* the element's */
+	enum ptx_type type;         /* the element's; small numbers side by side are packed into one PTX_B64 */
 	uint64_t bits;              /* value, or the addend where symbol is set */
 	const struct ptx_symbol *symbol; /* address of a variable or function; NULL for a number */
 	bool generic;               /* generic(symbol): for .global/.const the same here */
@@ -118,7 +118,7 @@ struct ptx_operand {
 	bool negated;         /* !p, and -a where the grammar lets it stand */
 	bool is_f32 : 1, is_unsigned : 1;
 	int8_t component;     /* .x .y .z .w (0…3) or .r .g .b .a of a vector register or %tid; -1: none */
-	int8_t selector;      /* video: .b0….b3 = 0…3, .h0 .h1 = 4,5; -1: none */
+	int8_t selector;      /* video: .b0….b3 = 0…3, .h0 .h1 = 4,5; 6: .h10 .b3210 …, its digits in offset (0x10, 0x3210); -1: none */
 	uint16_t sreg;        /* enum ptx_sreg */
 	union {
 		const struct ptx_register *reg;
@@ -211,7 +211,9 @@ struct ptx_module {
 	VEC(struct ptx_variable *) variables; /* module level: .global .const .shared .tex … */
 	VEC(struct ptx_function *) functions; /* bodies; a declaration only where no body follows */
 	struct map symbols;     /* name -> struct ptx_symbol, module level */
-	VEC(const char *) files; /* .file, index = number */
+	VEC(const char *) files; /* .file, index = number; NULL where a number was left out */
+	VEC(const char *) pragmas; /* at module level */
+	const char *name;       /* for messages: what ptx_parse() was given */
 	const char *text;       /* the source, kept for error messages (copied into the arena) */
 	size_t text_length;
 };
