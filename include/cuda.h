@@ -1449,7 +1449,7 @@ typedef CUDA_RESOURCE_VIEW_DESC_v1 CUDA_RESOURCE_VIEW_DESC;
 
 typedef struct CUtensorMap_st {
 	cuuint64_t opaque[CU_TENSOR_MAP_NUM_QWORDS];
-} DRAGOMAN_ALIGNED(64) CUtensorMap;
+} DRAGOMAN_ALIGNED(128) CUtensorMap;
 
 typedef enum CUtensorMapDataType_enum {
 	CU_TENSOR_MAP_DATA_TYPE_UINT8 = 0,
