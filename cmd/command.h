@@ -9,15 +9,22 @@
 
 struct command {
 	const char *name;
-	const char *usage;   /* what follows the name */
-	const char *summary; /* one line, for the list of commands */
-	const char *help;    /* the rest of `dragoman NAME --help` */
+	const char *usage;                 /* what follows the name */
+	const char *summary;               /* one line, for the list of commands */
+	const char *help;                  /* the rest of `dragoman NAME --help` */
 	int (*run)(int argc, char **argv); /* argv[0] is the command's name */
 };
 
 extern const struct command command_run, command_doctor, command_scan, command_cache, command_ptx;
 
-enum { STATUS_OK, STATUS_NO, STATUS_USAGE, STATUS_RUN_FAILED = 125, STATUS_CANNOT_EXECUTE = 126, STATUS_NOT_FOUND = 127 };
+enum {
+	STATUS_OK,
+	STATUS_NO,
+	STATUS_USAGE,
+	STATUS_RUN_FAILED = 125,
+	STATUS_CANNOT_EXECUTE = 126,
+	STATUS_NOT_FOUND = 127
+};
 
 /* "dragoman: …\n" on standard error. */
 void say(const char *format, ...) PRINTF_LIKE(1, 2);
@@ -26,7 +33,8 @@ int usage_error(const struct command *command, const char *format, ...) PRINTF_L
 /* getopt_long(3) without its own messages: `options` ends in zeros. The option's character, '?' after a message, -1 at
  * the end. "help" is answered by the caller of command.run. */
 struct option;
-int next_option(const struct command *command, int argc, char **argv, const char *letters, const struct option *options);
+int next_option(const struct command *command, int argc, char **argv, const char *letters,
+		const struct option *options);
 
 /* ---- libraries (libraries.c) ------------------------------------------------------------------- */
 

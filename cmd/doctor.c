@@ -64,9 +64,9 @@ static void check_cpu(void)
 	bool avx512 = __builtin_cpu_supports("avx512f"), avx2 = __builtin_cpu_supports("avx2");
 	bool fma = __builtin_cpu_supports("fma");
 	report(avx2 && fma ? FOUND_OK : FOUND_WARN, "cpu", "%s, %d for this process, %s", name, count,
-	       avx512	    ? "AVX-512" :
-	       avx2 && fma ? "AVX2" :
-			     "no AVX2 with FMA: kernels will be several times slower");
+	       avx512        ? "AVX-512"
+	       : avx2 && fma ? "AVX2"
+			     : "no AVX2 with FMA: kernels will be several times slower");
 #else
 	report(FOUND_OK, "cpu", "%s, %d for this process, NEON", name, count);
 #endif
@@ -77,8 +77,9 @@ static void check_memory(void)
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), all = (uint64_t)sysconf(_SC_PHYS_PAGES) * page;
 	unsigned long long available_kb = strtoull(file_value("/proc/meminfo", "MemAvailable"), NULL, 10);
 	double gib = 1 << 30;
-	report(available_kb < 1 << 20 ? FOUND_WARN : FOUND_OK, "memory", "%.1f GiB, %.1f available%s", (double)all / gib,
-	       (double)available_kb * 1024 / gib, available_kb < 1 << 20 ? ": few programs will be content with that" : "");
+	report(available_kb < 1 << 20 ? FOUND_WARN : FOUND_OK, "memory", "%.1f GiB, %.1f available%s",
+	       (double)all / gib, (double)available_kb * 1024 / gib,
+	       available_kb < 1 << 20 ? ": few programs will be content with that" : "");
 }
 
 /* Device memory is address space reserved ahead, with guards behind every allocation. */
@@ -87,12 +88,14 @@ static void check_limits(void)
 	struct rlimit space;
 	long maps = strtol(file_value("/proc/sys/vm/max_map_count", ""), NULL, 10);
 	if (!getrlimit(RLIMIT_AS, &space) && space.rlim_cur != RLIM_INFINITY)
-		report(FOUND_WARN, "limits", "address space is limited to %llu MiB (ulimit -v): device memory may not fit",
+		report(FOUND_WARN, "limits",
+		       "address space is limited to %llu MiB (ulimit -v): device memory may not fit",
 		       (unsigned long long)space.rlim_cur >> 20);
 	else if (!strcmp(file_value("/proc/sys/vm/overcommit_memory", ""), "2"))
 		report(FOUND_WARN, "limits", "vm.overcommit_memory is 2: memory that is reserved counts as used");
 	else if (maps && maps < 65530)
-		report(FOUND_WARN, "limits", "vm.max_map_count is %ld, usually 65530: programs with many allocations may fail", maps);
+		report(FOUND_WARN, "limits",
+		       "vm.max_map_count is %ld, usually 65530: programs with many allocations may fail", maps);
 	else
 		report(FOUND_OK, "limits", "address space unlimited, %ld mappings", maps);
 }
@@ -152,7 +155,8 @@ static void check_driver(const char *folder)
 	}
 	close(ends[1]);
 	size_t length = 0;
-	for (ssize_t count; length < sizeof line - 1 && (count = read(ends[0], line + length, sizeof line - 1 - length)) > 0;)
+	for (ssize_t count;
+	     length < sizeof line - 1 && (count = read(ends[0], line + length, sizeof line - 1 - length)) > 0;)
 		length += (size_t)count;
 	line[length] = 0;
 	close(ends[0]);
@@ -169,7 +173,8 @@ static void check_libraries(void)
 	static const char *const runtimes[] = { "libcudart.so.12", "libcudart.so.13" };
 	const char *folder = libraries_folder();
 	if (!folder) {
-		report(FOUND_MISSING, "driver", "Dragoman's libcuda.so.1 is not beside this command: build it (ninja -C build) or reinstall");
+		report(FOUND_MISSING, "driver",
+		       "Dragoman's libcuda.so.1 is not beside this command: build it (ninja -C build) or reinstall");
 		return;
 	}
 	check_driver(folder);
@@ -180,7 +185,8 @@ static void check_libraries(void)
 		if (library)
 			report(FOUND_OK, "runtime", "%s", path);
 		else
-			report(FOUND_WARN, "runtime", "%s: programs built with nvcc -cudart shared cannot start", dlerror());
+			report(FOUND_WARN, "runtime", "%s: programs built with nvcc -cudart shared cannot start",
+			       dlerror());
 		if (library)
 			dlclose(library);
 	}
@@ -201,7 +207,8 @@ static void check_compiler(void)
 
 static void check_hip(void)
 {
-	static const char *const names[] = { "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so" };
+	static const char *const names[] = { "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
+					     "libamdhip64.so" };
 	void *library = NULL;
 	size_t i = 0;
 	while (i < ARRAY_LENGTH(names) && !(library = dlopen(names[i], RTLD_LAZY | RTLD_LOCAL)))
@@ -209,10 +216,12 @@ static void check_hip(void)
 	int (*get_count)(int *) = library ? (int (*)(int *))(uintptr_t)dlsym(library, "hipGetDeviceCount") : NULL;
 	int count = 0;
 	if (!library)
-		report(FOUND_WARN, "hip", "no libamdhip64: --device amd needs ROCm (apt-get install libamdhip64-dev, or AMD's packages)");
+		report(FOUND_WARN, "hip",
+		       "no libamdhip64: --device amd needs ROCm (apt-get install libamdhip64-dev, or AMD's packages)");
 	else if (!get_count || get_count(&count) || !count)
 		report(FOUND_WARN, "hip", "%s, but no AMD GPU that it can use%s", names[i],
-		       access("/dev/kfd", R_OK | W_OK) ? " (/dev/kfd is not there or not open to you: group render)" : "");
+		       access("/dev/kfd", R_OK | W_OK) ? " (/dev/kfd is not there or not open to you: group render)"
+						       : "");
 	else
 		report(FOUND_OK, "hip", "%s, %d AMD GPU%s", names[i], count, count == 1 ? "" : "s");
 }
@@ -220,7 +229,8 @@ static void check_hip(void)
 /* NVIDIA's driver library where the loader would find it, were a program started without `dragoman run`. */
 static void check_stray(void)
 {
-	static const char folders[] = "/usr/lib/x86_64-linux-gnu:/usr/lib/aarch64-linux-gnu:/lib64:/usr/lib64:/usr/lib:/usr/local/lib";
+	static const char folders[] =
+		"/usr/lib/x86_64-linux-gnu:/usr/lib/aarch64-linux-gnu:/lib64:/usr/lib64:/usr/lib:/usr/local/lib";
 	const char *path = getenv("LD_LIBRARY_PATH"), *ours = libraries_folder();
 	char real[PATH_MAX];
 	char *found = path ? loader_find(path, "/proc/self/exe", "libcuda.so.1") : NULL;
@@ -229,7 +239,8 @@ static void check_stray(void)
 	if (found && ours && realpath(found, real) && !strncmp(real, ours, strlen(ours)))
 		report(FOUND_OK, "others", "programs find Dragoman's libcuda.so.1 without dragoman run: %s", found);
 	else if (found)
-		report(FOUND_WARN, "others", "%s is not Dragoman's: programs started without dragoman run will load it", found);
+		report(FOUND_WARN, "others", "%s is not Dragoman's: programs started without dragoman run will load it",
+		       found);
 	else
 		report(FOUND_OK, "others", "no other libcuda.so.1 in the loader's way");
 	free(found);
@@ -253,7 +264,8 @@ const struct command command_doctor = {
 	.name = "doctor",
 	.usage = "",
 	.summary = "tell what is here, what is missing and what to install",
-	.help = "Looks at the processor, memory, limits, Dragoman's own libraries and compiler, its cache, HIP for AMD\n"
+	.help = "Looks at the processor, memory, limits, Dragoman's own libraries and compiler, its cache, HIP for "
+		"AMD\n"
 		"GPUs and NVIDIA libraries that could be in the way. One line each: ok, warn (something will be\n"
 		"slower or absent) or missing.\n\n"
 		"The exit status is 1 where something is missing without which CUDA programs cannot run.",

@@ -49,11 +49,21 @@ static size_t stem_length(const char *soname)
 bool library_is_cuda(const char *soname)
 {
 	static const char *const stems[] = {
-		"libcuda",     "libcudart",	 "libcublas",	   "libcublasLt",    "libcufft",       "libcufftw",
-		"libcurand",   "libcusolver",	 "libcusolverMg",  "libcusparse",    "libcusparseLt",  "libcutensor",
-		"libcudnn",    "libnvrtc",	 "libnvJitLink",   "libnvfatbin",    "libnvptxcompiler", "libnvvm",
-		"libnccl",     "libnvidia-ml",	 "libnvjpeg",	   "libcupti",	     "libnvToolsExt",  "libcufile",
-		"libnvblas",   "libnvidia-ptxjitcompiler", "libcudss", "libnvshmem_host", "libcheckpoint", "libcuinj64",
+		"libcuda",          "libcudart",
+		"libcublas",        "libcublasLt",
+		"libcufft",         "libcufftw",
+		"libcurand",        "libcusolver",
+		"libcusolverMg",    "libcusparse",
+		"libcusparseLt",    "libcutensor",
+		"libcudnn",         "libnvrtc",
+		"libnvJitLink",     "libnvfatbin",
+		"libnvptxcompiler", "libnvvm",
+		"libnccl",          "libnvidia-ml",
+		"libnvjpeg",        "libcupti",
+		"libnvToolsExt",    "libcufile",
+		"libnvblas",        "libnvidia-ptxjitcompiler",
+		"libcudss",         "libnvshmem_host",
+		"libcheckpoint",    "libcuinj64",
 	};
 	static const char *const families[] = { "libnpp", "libcudnn_", "libcufftMp", "libcublasMp", "libnvrtc-" };
 	size_t length = stem_length(soname);
@@ -109,7 +119,8 @@ const struct compiler *compiler_open(struct text *why)
 			    folder ? dlerror() : "Dragoman's libraries are not beside this command");
 		return NULL;
 	}
-	const struct compiler *(*get)(void) = (const struct compiler *(*)(void))(uintptr_t)dlsym(library, "dragoman_compiler");
+	const struct compiler *(*get)(void) =
+		(const struct compiler *(*)(void))(uintptr_t)dlsym(library, "dragoman_compiler");
 	const struct compiler *compiler = get ? get() : NULL;
 	if (!compiler || compiler->interface != COMPILER_INTERFACE) {
 		text_printf(why, "%s is of another version of Dragoman", path);

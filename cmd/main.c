@@ -28,8 +28,8 @@ int usage_error(const struct command *command, const char *format, ...)
 	va_start(arguments, format);
 	text_vprintf(&line, format, arguments);
 	va_end(arguments);
-	fprintf(stderr, "dragoman %s: %s\nusage: dragoman %s %s\n", command->name, line.data ? line.data : "wrong usage",
-		command->name, command->usage);
+	fprintf(stderr, "dragoman %s: %s\nusage: dragoman %s %s\n", command->name,
+		line.data ? line.data : "wrong usage", command->name, command->usage);
 	text_fini(&line);
 	return STATUS_USAGE;
 }
@@ -60,7 +60,8 @@ static void print_help(const struct command *command)
 
 static void print_commands(FILE *out)
 {
-	fprintf(out, "usage: dragoman COMMAND ...\n\nRuns programs that were written for CUDA on machines without an NVIDIA GPU.\n\n");
+	fprintf(out, "usage: dragoman COMMAND ...\n\nRuns programs that were written for CUDA on machines without an "
+		     "NVIDIA GPU.\n\n");
 	for (size_t i = 0; i < ARRAY_LENGTH(commands); i++)
 		fprintf(out, "  %-8s %s\n", commands[i]->name, commands[i]->summary);
 	fprintf(out, "\ndragoman COMMAND --help tells more; dragoman --version says which version this is.\n");

@@ -76,8 +76,10 @@ static bool read_modules(struct module_list *modules, const char *path)
 	bool good;
 	if (info.code.unit_count) {
 		good = parse_units(modules, &info, path);
-	} else if (info.kind == PROGRAM_OTHER && info.map_size && !memchr(info.map, 0, info.map_size < 512 ? info.map_size : 512)) {
-		good = parse_text(modules, info.map, info.map_size, path); /* text, if no PTX: the parser says what is wrong */
+	} else if (info.kind == PROGRAM_OTHER && info.map_size &&
+		   !memchr(info.map, 0, info.map_size < 512 ? info.map_size : 512)) {
+		good = parse_text(modules, info.map, info.map_size,
+				  path); /* text, if no PTX: the parser says what is wrong */
 	} else {
 		say("%s: %s", path, info.damage.status ? info.damage.message : "no device code in it");
 		good = false;
@@ -92,7 +94,8 @@ static bool link_modules(struct module_list *modules)
 	struct ptx_diagnostic diagnostic = { 0 };
 	if (modules->count < 2)
 		return true;
-	struct ptx_module *linked = ptx_link((const struct ptx_module *const *)modules->data, modules->count, &diagnostic);
+	struct ptx_module *linked =
+		ptx_link((const struct ptx_module *const *)modules->data, modules->count, &diagnostic);
 	if (!linked) {
 		fputs(diagnostic.message ? diagnostic.message : "dragoman: out of memory\n", stderr);
 		ptx_diagnostic_fini(&diagnostic);
@@ -126,8 +129,8 @@ static bool write_object(const char *path, const struct compile_result *result)
 	return good;
 }
 
-static bool compile_kernel(const struct compiler *compiler, const struct request *request, const struct ptx_module *module,
-			   const struct ptx_function *kernel)
+static bool compile_kernel(const struct compiler *compiler, const struct request *request,
+			   const struct ptx_module *module, const struct ptx_function *kernel)
 {
 	struct ptx_diagnostic diagnostic = { 0 };
 	bool good;
@@ -228,10 +231,10 @@ static bool read_block(const char *text, uint32_t block[3])
 }
 
 static const struct option options[] = {
-	{ "check", no_argument, NULL, 'c' },	   { "print", no_argument, NULL, 'p' },
-	{ "compile", no_argument, NULL, 'C' },	   { "dump", required_argument, NULL, 'd' },
+	{ "check", no_argument, NULL, 'c' },        { "print", no_argument, NULL, 'p' },
+	{ "compile", no_argument, NULL, 'C' },      { "dump", required_argument, NULL, 'd' },
 	{ "target", required_argument, NULL, 't' }, { "lanes", required_argument, NULL, 'l' },
-	{ "block", required_argument, NULL, 'b' }, { "kernel", required_argument, NULL, 'k' },
+	{ "block", required_argument, NULL, 'b' },  { "kernel", required_argument, NULL, 'k' },
 	{ "output", required_argument, NULL, 'o' }, { 0 },
 };
 
@@ -265,13 +268,16 @@ static int set_option(struct request *request, int option)
 		request->output = optarg;
 		return STATUS_OK;
 	case 'l':
-		if (!read_number(optarg, &end, 32, &number) || *end || (number != 1 && number != 8 && number != 16 && number != 32))
+		if (!read_number(optarg, &end, 32, &number) || *end ||
+		    (number != 1 && number != 8 && number != 16 && number != 32))
 			return usage_error(&command_ptx, "no lanes '%s'; there are 1, 8, 16 and 32", optarg);
 		request->options.lanes = (uint8_t)number;
 		return STATUS_OK;
 	case 'b':
 		if (!read_block(optarg, request->options.block))
-			return usage_error(&command_ptx, "no block shape '%s'; X[,Y[,Z]] with at most 1024 threads was expected", optarg);
+			return usage_error(&command_ptx,
+					   "no block shape '%s'; X[,Y[,Z]] with at most 1024 threads was expected",
+					   optarg);
 		return STATUS_OK;
 	default:
 		return STATUS_USAGE;

@@ -19,7 +19,7 @@ struct plan {
 	const char *device; /* NULL: as DRAGOMAN_DEVICE says, or auto */
 	bool verbose;
 	const char *program; /* as given */
-	char *path;	     /* where it is */
+	char *path;          /* where it is */
 	const char *folder;  /* our libraries */
 	struct text library_path, preload;
 };
@@ -102,8 +102,8 @@ static void check_rpath(struct plan *plan, const struct program_info *info)
 /* Does a program need anything besides the C and C++ libraries? If not, the loader need not be asked. */
 static bool needs_more(const struct program_info *info)
 {
-	static const char *const plain[] = { "libc.so.6",  "libm.so.6",	     "libpthread.so.0", "libdl.so.2",
-					     "librt.so.1", "libstdc++.so.6", "libgcc_s.so.1",	"libutil.so.1" };
+	static const char *const plain[] = { "libc.so.6",  "libm.so.6",      "libpthread.so.0", "libdl.so.2",
+					     "librt.so.1", "libstdc++.so.6", "libgcc_s.so.1",   "libutil.so.1" };
 	for (size_t i = 0; i < info->needs.count; i++) {
 		size_t k = 0;
 		const char *soname = info->needs.data[i].soname;
@@ -128,7 +128,8 @@ static void say_missing(const struct plan *plan, const char *soname)
 	if (!library_is_cuda(soname))
 		say("%s needs %s, which is not installed", plan->program, soname);
 	else if (library_versions(soname, &versions))
-		say("%s needs %s; Dragoman has %s: rebuild it with that version of CUDA", plan->program, soname, versions.data);
+		say("%s needs %s; Dragoman has %s: rebuild it with that version of CUDA", plan->program, soname,
+		    versions.data);
 	else
 		say("%s needs %s, which Dragoman does not provide and nobody else has here", plan->program, soname);
 	text_fini(&versions);
@@ -146,8 +147,8 @@ static unsigned say_versions(const struct plan *plan, char *complaints)
 		*mark = *end = *close = 0;
 		char *file = strrchr(line, '/');
 		whom += 13;
-		say("%s needs version %s of %s, which it does not have", strcmp(whom, plan->path) ? whom : plan->program,
-		    mark + 11, file ? file + 1 : line);
+		say("%s needs version %s of %s, which it does not have",
+		    strcmp(whom, plan->path) ? whom : plan->program, mark + 11, file ? file + 1 : line);
 		count++;
 	}
 	return count;
@@ -280,7 +281,9 @@ static int run_program(struct plan *plan, char **arguments)
 
 static int run(int argc, char **argv)
 {
-	static const struct option options[] = { { "device", required_argument, NULL, 'd' }, { "verbose", no_argument, NULL, 'v' }, { 0 } };
+	static const struct option options[] = { { "device", required_argument, NULL, 'd' },
+						 { "verbose", no_argument, NULL, 'v' },
+						 { 0 } };
 	struct plan plan = { 0 };
 	for (int option; (option = next_option(&command_run, argc, argv, "+:d:v", options)) != -1;) {
 		if (option == 'd')

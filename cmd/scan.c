@@ -19,9 +19,9 @@ static void print_kind(const char *path, const struct program_info *info)
 		printf("neither a program nor device code\n");
 	else
 		printf("%s for %s\n",
-		       info->elf_type == ET_REL				   ? "object file" :
-		       info->elf_type == ET_DYN && !info->interpreter ? "library" :
-									     "program",
+		       info->elf_type == ET_REL                         ? "object file"
+		       : info->elf_type == ET_DYN && !info->interpreter ? "library"
+									: "program",
 		       elf_machine_name(info->machine, machine));
 }
 
@@ -33,7 +33,8 @@ static void print_needs(const struct program_info *info)
 	for (size_t i = 0; i < info->needs.count; i++) {
 		const char *soname = info->needs.data[i].soname;
 		if (library_is_cuda(soname))
-			printf("  needs %s: %s\n", soname, library_is_ours(soname) ? "Dragoman has it" : "not in Dragoman");
+			printf("  needs %s: %s\n", soname,
+			       library_is_ours(soname) ? "Dragoman has it" : "not in Dragoman");
 	}
 	if (info->rpath && !info->runpath)
 		printf("  DT_RPATH: %s\n", info->rpath);
@@ -51,18 +52,20 @@ static bool count_kernel(void *argument, const char *name UNUSED)
 	return true;
 }
 
-/* A unit's entries in one line, its kernels from the first entry that lists any, and the verdict. */
-static void print_unit(const struct program_info *info, uint32_t unit, bool kernels)
+/* A unit's entries in one line, its kernels from the first entry that lists any, and the verdict. nvcc leaves machine
+ * code without kernels in every program, which is passed over. False where it was. */
+static bool print_unit(const struct program_info *info, uint32_t unit, unsigned number, bool kernels)
 {
+	bool runs = program_unit_runs(info, unit);
+	if (runs && !fatbin_best_ptx(&info->code, unit, 0))
+		return false;
 	static const char *const ways[] = { "", ", LZ4", ", zstd", ", old compression" };
 	const struct fatbin_entry *lister = NULL;
-	size_t count = 0, entries = 0;
-	printf("  device code %u:", unit + 1);
-	for (size_t i = 0; i < info->code.entries.count; i++) {
+	size_t count = 0, entries = 0, end;
+	printf("  device code %u:", number);
+	for (size_t i = fatbin_unit_begin(&info->code, unit, &end); i < end; i++) {
 		const struct fatbin_entry *entry = &info->code.entries.data[i];
 		char name[48];
-		if (entry->unit != unit)
-			continue;
 		printf("%s %s (%zu bytes%s)", entries++ ? "," : "", fatbin_entry_name(entry, name), entry->full_size,
 		       ways[entry->compression]);
 		if (!count)
@@ -70,11 +73,12 @@ static void print_unit(const struct program_info *info, uint32_t unit, bool kern
 		if (count && !lister)
 			lister = entry;
 	}
-	printf("%s\n", program_unit_runs(info, unit) ? "" : ": CANNOT RUN");
+	printf("%s\n", runs ? "" : ": cannot run");
 	if (lister && kernels)
 		program_kernels(lister, print_kernel, NULL);
 	else if (count)
 		printf("    %zu kernel%s\n", count, count == 1 ? "" : "s");
+	return true;
 }
 
 /* True where all of it can run. */
@@ -83,8 +87,11 @@ static bool print_code(const struct program_info *info, bool kernels)
 	struct text lines = { 0 };
 	if (info->code.relocatable)
 		printf("  relocatable (-rdc=true): linked when it is loaded\n");
+	unsigned number = 0;
 	for (uint32_t unit = 0; unit < info->code.unit_count; unit++)
-		print_unit(info, unit, kernels);
+		number += print_unit(info, unit, number + 1, kernels);
+	if (!number && !info->damage.status)
+		printf("  no device code\n");
 	if (info->damage.status)
 		printf("  damaged: %s\n", info->damage.message);
 	judge_code(info, &lines);
@@ -108,8 +115,6 @@ static bool scan_file(const char *path, bool kernels)
 	bool good = info.kind != PROGRAM_OTHER;
 	if (info.kind == PROGRAM_ELF || info.kind == PROGRAM_DEVICE) {
 		print_needs(&info);
-		if (!info.code.unit_count && !info.damage.status)
-			printf("  no device code\n");
 		good = print_code(&info, kernels);
 	} else if (info.damage.status && info.map_size) {
 		printf("  %s\n", info.damage.message);

@@ -24,9 +24,10 @@ static bool better(const struct fatbin_entry *a, const struct fatbin_entry *b, u
 static const struct fatbin_entry *best(const struct fatbin *fatbin, uint32_t unit, unsigned sm, bool ptx)
 {
 	const struct fatbin_entry *found = NULL;
-	for (size_t i = 0; i < fatbin->entries.count; i++) {
+	size_t end;
+	for (size_t i = fatbin_unit_begin(fatbin, unit, &end); i < end; i++) {
 		const struct fatbin_entry *entry = &fatbin->entries.data[i];
-		if (entry->unit == unit && (entry->kind == FATBIN_PTX) == ptx && better(entry, found, sm))
+		if ((entry->kind == FATBIN_PTX) == ptx && better(entry, found, sm))
 			found = entry;
 	}
 	return found;
@@ -37,15 +38,18 @@ const struct fatbin_entry *fatbin_best_ptx(const struct fatbin *fatbin, uint32_t
 	return best(fatbin, unit, sm, true);
 }
 
+enum { LONGEST_LIST = 200 }; /* letters */
+
 /* "sm_80, sm_90" of the unit's entries of one kind, each once, in order of appearance. */
 static bool list_targets(const struct fatbin *fatbin, uint32_t unit, enum fatbin_kind kind, struct text *out)
 {
-	size_t start = out->count;
-	for (size_t i = 0; i < fatbin->entries.count; i++) {
-		const struct fatbin_entry *entry = &fatbin->entries.data[i], *other = fatbin->entries.data;
-		if (entry->unit != unit || entry->kind != kind)
+	size_t start = out->count, end, first = fatbin_unit_begin(fatbin, unit, &end);
+	for (size_t i = first; i < end && out->count - start < LONGEST_LIST; i++) {
+		const struct fatbin_entry *entry = &fatbin->entries.data[i], *other = &fatbin->entries.data[first];
+		if (entry->kind != kind)
 			continue;
-		while (other < entry && (other->unit != unit || other->kind != kind || other->sm != entry->sm || other->suffix != entry->suffix))
+		while (other < entry &&
+		       (other->kind != kind || other->sm != entry->sm || other->suffix != entry->suffix))
 			other++;
 		if (other == entry)
 			text_printf(out, "%ssm_%u%.1s", out->count > start ? ", " : "", entry->sm, &entry->suffix);
@@ -53,13 +57,16 @@ static bool list_targets(const struct fatbin *fatbin, uint32_t unit, enum fatbin
 	return out->count > start;
 }
 
-static enum fatbin_status fail_no_ptx(const struct fatbin *fatbin, uint32_t unit, unsigned sm, struct fatbin_error *error)
+enum fatbin_status fatbin_unit_error(const struct fatbin *fatbin, uint32_t unit, unsigned sm,
+				     struct fatbin_error *error)
 {
 	struct text what = { 0 }, list = { 0 };
 	static const struct {
 		enum fatbin_kind kind;
 		const char *name;
-	} kinds[] = { { FATBIN_CUBIN, "machine code" }, { FATBIN_LTO_IR, "link-time code (nvcc -dlto)" }, { FATBIN_OTHER, "unknown code" } };
+	} kinds[] = { { FATBIN_CUBIN, "machine code" },
+		      { FATBIN_LTO_IR, "link-time code (nvcc -dlto)" },
+		      { FATBIN_OTHER, "unknown code" } };
 	for (size_t i = 0; i < ARRAY_LENGTH(kinds); i++) {
 		list.count = 0;
 		if (list_targets(fatbin, unit, kinds[i].kind, &list))
@@ -67,7 +74,8 @@ static enum fatbin_status fail_no_ptx(const struct fatbin *fatbin, uint32_t unit
 	}
 	const struct fatbin_entry *entry = best(fatbin, unit, sm, false);
 	if (entry)
-		fatbin_fail(error, FATBIN_NO_BINARY, "only %s here; rebuild with -gencode arch=compute_%u,code=compute_%u",
+		fatbin_fail(error, FATBIN_NO_BINARY,
+			    "only %s here; rebuild with -gencode arch=compute_%u,code=compute_%u",
 			    what.data ? what.data : "unknown code", entry->sm, entry->sm);
 	else
 		fatbin_fail(error, FATBIN_NO_BINARY, "the fat binary is empty");
@@ -76,23 +84,22 @@ static enum fatbin_status fail_no_ptx(const struct fatbin *fatbin, uint32_t unit
 	return FATBIN_NO_BINARY;
 }
 
-enum fatbin_status fatbin_choose_ptx(const struct fatbin *fatbin, unsigned sm, struct fatbin_choice *choice, struct fatbin_error *error)
+enum fatbin_status fatbin_choose_ptx(const struct fatbin *fatbin, unsigned sm, struct fatbin_choice *choice,
+				     struct fatbin_error *error)
 {
 	*choice = (struct fatbin_choice){ 0 };
 	if (!fatbin->unit_count)
 		return fatbin_fail(error, FATBIN_NO_BINARY, "no device code in it");
 	choice->units = calloc(fatbin->unit_count, sizeof *choice->units);
 	if (!choice->units)
-		return fatbin_fail(error, FATBIN_NO_MEMORY, "no memory for a list of %u parts of a program", fatbin->unit_count);
-	for (size_t i = 0; i < fatbin->entries.count; i++) { /* one pass: a library can have thousands of units */
-		const struct fatbin_entry *entry = &fatbin->entries.data[i];
-		if (entry->kind == FATBIN_PTX && better(entry, choice->units[entry->unit].entry, sm))
-			choice->units[entry->unit].entry = entry;
-	}
+		return fatbin_fail(error, FATBIN_NO_MEMORY, "no memory for a list of %u parts of a program",
+				   fatbin->unit_count);
 	enum fatbin_status status = FATBIN_OK;
 	for (uint32_t unit = 0; !status && unit < fatbin->unit_count; unit++) {
 		struct fatbin_ptx *ptx = &choice->units[unit];
-		status = ptx->entry ? fatbin_payload(ptx->entry, &ptx->text, &ptx->length, error) : fail_no_ptx(fatbin, unit, sm, error);
+		ptx->entry = fatbin_best_ptx(fatbin, unit, sm);
+		status = ptx->entry ? fatbin_payload(ptx->entry, &ptx->text, &ptx->length, error)
+				    : fatbin_unit_error(fatbin, unit, sm, error);
 		if (!status)
 			choice->count++;
 	}

@@ -17,12 +17,18 @@ enum {
 	CONTAINER_VERSION = 1,
 	ENTRY_SIZE = 64,
 	LARGEST_HEADER = 1 << 16,
-	LARGEST_LIST = 1 << 20 /* entries in an image; libcublasLt, the fattest known, has 5,424 */
+	LARGEST_LIST = 1 << 16 /* entries in an image; libcublasLt has 5,424 */
 };
 static const uint32_t container_magic = 0xBA55ED50, container_magic_old = 0x1EE55A01;
 
 enum { RAW_PTX = 1, RAW_CUBIN = 2, RAW_CUBIN_OLD = 4, RAW_LTO_IR = 8 };
-enum { FLAG_OLD = 0x1000, FLAG_LZ4 = 0x2000, FLAG_ZSTD = 0x8000, FLAG_ARCH_SPECIFIC = 0x100000, FLAG_FAMILY = 0x200000 };
+enum {
+	FLAG_OLD = 0x1000,
+	FLAG_LZ4 = 0x2000,
+	FLAG_ZSTD = 0x8000,
+	FLAG_ARCH_SPECIFIC = 0x100000,
+	FLAG_FAMILY = 0x200000
+};
 
 static uint16_t get16(const uint8_t *at)
 {
@@ -86,10 +92,20 @@ static const char *entry_read(struct fatbin_entry *entry, const uint8_t *at, siz
 		return "its payload is cut off";
 	uint64_t flags = get64(at + 40);
 	*entry = (struct fatbin_entry){
-		.raw_kind = get16(at), .kind = kind_of(get16(at)), .sm = (uint16_t)get32(at + 28), .flags = flags,
-		.payload = at + header, .size = padded, .full_size = padded,
-		.suffix = flags & FLAG_ARCH_SPECIFIC ? 'a' : flags & FLAG_FAMILY ? 'f' : 0,
-		.compression = flags & FLAG_ZSTD ? FATBIN_ZSTD : flags & FLAG_LZ4 ? FATBIN_LZ4 : flags & FLAG_OLD ? FATBIN_OLD : FATBIN_STORED,
+		.raw_kind = get16(at),
+		.kind = kind_of(get16(at)),
+		.sm = (uint16_t)get32(at + 28),
+		.flags = flags,
+		.payload = at + header,
+		.size = padded,
+		.full_size = padded,
+		.suffix = flags & FLAG_ARCH_SPECIFIC ? 'a'
+			  : flags & FLAG_FAMILY      ? 'f'
+						     : 0,
+		.compression = flags & FLAG_ZSTD  ? FATBIN_ZSTD
+			       : flags & FLAG_LZ4 ? FATBIN_LZ4
+			       : flags & FLAG_OLD ? FATBIN_OLD
+						  : FATBIN_STORED,
 	};
 	uint64_t name = get32(at + 32), name_length = get32(at + 36);
 	if (name && name_length && name <= header && name_length <= header - name) {
@@ -113,32 +129,38 @@ bool container_is(const uint8_t *at, size_t size)
 	return size >= 4 && (get32(at) == container_magic || get32(at) == container_magic_old);
 }
 
-static enum fatbin_status container_scan(struct fatbin *fatbin, const uint8_t *at, size_t size, uint32_t unit, size_t *used,
-					 struct fatbin_error *error)
+static enum fatbin_status container_scan(struct fatbin *fatbin, const uint8_t *at, size_t size, uint32_t unit,
+					 size_t *used, struct fatbin_error *error)
 {
 	if (size < CONTAINER_SIZE)
 		return fatbin_fail(error, FATBIN_INVALID, "fat binary damaged: its header is cut off");
 	unsigned version = get16(at + 4), header = get16(at + 6);
 	uint64_t payload = get64(at + 8);
 	if (version != CONTAINER_VERSION)
-		return fatbin_fail(error, FATBIN_INVALID, "fat binary of version %u; only version 1 (CUDA 4 and later) is known", version);
+		return fatbin_fail(error, FATBIN_INVALID,
+				   "fat binary of version %u; only version 1 (CUDA 4 and later) is known", version);
 	if (header < CONTAINER_SIZE || header > size || payload > size - header)
-		return fatbin_fail(error, FATBIN_INVALID, "fat binary damaged: it says it has %u + %llu bytes, only %zu are there", header,
+		return fatbin_fail(error, FATBIN_INVALID,
+				   "fat binary damaged: it says it has %u + %llu bytes, only %zu are there", header,
 				   (unsigned long long)payload, size);
 	*used = header + payload;
 	for (size_t offset = header, taken; offset < *used; offset += taken) {
 		struct fatbin_entry entry;
 		const char *wrong = entry_read(&entry, at + offset, *used - offset, &taken);
 		if (wrong)
-			return fatbin_fail(error, FATBIN_INVALID, "fat binary damaged: entry at byte %zu: %s", offset, wrong);
+			return fatbin_fail(error, FATBIN_INVALID, "fat binary damaged: entry at byte %zu: %s", offset,
+					   wrong);
 		entry.unit = unit;
 		if (!fatbin_add(fatbin, &entry))
-			return fatbin_fail(error, FATBIN_NO_MEMORY, "no memory for the list of device code");
+			return fatbin_fail(error, FATBIN_NO_MEMORY,
+					   "no memory for the list of device code, or more than %d pieces",
+					   LARGEST_LIST);
 	}
 	return FATBIN_OK;
 }
 
-enum fatbin_status container_scan_all(struct fatbin *fatbin, const uint8_t *at, size_t size, bool apart, struct fatbin_error *error)
+enum fatbin_status container_scan_all(struct fatbin *fatbin, const uint8_t *at, size_t size, bool apart,
+				      struct fatbin_error *error)
 {
 	enum fatbin_status status = FATBIN_OK;
 	uint32_t first = fatbin->unit_count;
@@ -188,7 +210,8 @@ static enum fatbin_status wrapper_units(struct fatbin *fatbin, const void *const
 			return FATBIN_OK;
 		size_t size = memory_readable(at);
 		if (!container_is(at, size))
-			return fatbin_fail(error, FATBIN_INVALID, "fat binary damaged: relocatable unit %zu is no fat binary", i + 1);
+			return fatbin_fail(error, FATBIN_INVALID,
+					   "fat binary damaged: relocatable unit %zu is no fat binary", i + 1);
 		size_t count = fatbin->entries.count;
 		enum fatbin_status status = container_scan_first(fatbin, at, size, fatbin->unit_count, error);
 		if (status)
@@ -199,7 +222,8 @@ static enum fatbin_status wrapper_units(struct fatbin *fatbin, const void *const
 	return fatbin_fail(error, FATBIN_INVALID, "fat binary damaged: the list of relocatable units has no end");
 }
 
-static enum fatbin_status wrapper_scan(struct fatbin *fatbin, const uint8_t *at, size_t size, struct fatbin_error *error)
+static enum fatbin_status wrapper_scan(struct fatbin *fatbin, const uint8_t *at, size_t size,
+				       struct fatbin_error *error)
 {
 	if (size < WRAPPER_SIZE)
 		return fatbin_fail(error, FATBIN_INVALID, "fat binary wrapper is cut off");
@@ -209,7 +233,8 @@ static enum fatbin_status wrapper_scan(struct fatbin *fatbin, const uint8_t *at,
 	memcpy(&data, at + 8, sizeof data);
 	memcpy(&units, at + 16, sizeof units);
 	if (version != 1 && version != 2)
-		return fatbin_fail(error, FATBIN_INVALID, "fat binary wrapper of version %u; 1 and 2 are known", version);
+		return fatbin_fail(error, FATBIN_INVALID, "fat binary wrapper of version %u; 1 and 2 are known",
+				   version);
 	size_t there = memory_readable(data);
 	if (!container_is(data, there))
 		return fatbin_fail(error, FATBIN_INVALID, "fat binary wrapper does not point at a fat binary");
@@ -245,7 +270,8 @@ static size_t text_skip(const char *text, size_t size)
 			at++;
 		else if (size - at >= 2 && !memcmp(text + at, "//", 2) && (end = memchr(text + at, '\n', size - at)))
 			at = (size_t)(end - text) + 1;
-		else if (size - at >= 4 && !memcmp(text + at, "/*", 2) && (end = memmem(text + at + 2, size - at - 2, "*/", 2)))
+		else if (size - at >= 4 && !memcmp(text + at, "/*", 2) &&
+			 (end = memmem(text + at + 2, size - at - 2, "*/", 2)))
 			at = (size_t)(end - text) + 2;
 		else
 			break;
@@ -270,10 +296,13 @@ static enum fatbin_status add_single(struct fatbin *fatbin, struct fatbin_entry 
 {
 	entry.full_size = entry.size;
 	fatbin->unit_count = 1;
-	return fatbin_add(fatbin, &entry) ? FATBIN_OK : fatbin_fail(error, FATBIN_NO_MEMORY, "no memory for the list of device code");
+	return fatbin_add(fatbin, &entry)
+		       ? FATBIN_OK
+		       : fatbin_fail(error, FATBIN_NO_MEMORY, "no memory for the list of device code");
 }
 
-static enum fatbin_status elf_scan(struct fatbin *fatbin, const uint8_t *at, size_t size, bool bounded, struct fatbin_error *error)
+static enum fatbin_status elf_scan(struct fatbin *fatbin, const uint8_t *at, size_t size, bool bounded,
+				   struct fatbin_error *error)
 {
 	struct elf_file elf;
 	char name[32];
@@ -281,19 +310,25 @@ static enum fatbin_status elf_scan(struct fatbin *fatbin, const uint8_t *at, siz
 		return fatbin_fail(error, FATBIN_INVALID, "an ELF file that is cut off or not of 64 bits");
 	if (elf.header.e_machine == EM_CUDA)
 		return add_single(fatbin,
-				  (struct fatbin_entry){ .kind = FATBIN_CUBIN, .raw_kind = RAW_CUBIN, .sm = (uint16_t)elf_cubin_sm(&elf),
-							 .payload = at, .size = bounded ? size : 0 },
+				  (struct fatbin_entry){ .kind = FATBIN_CUBIN,
+							 .raw_kind = RAW_CUBIN,
+							 .sm = (uint16_t)elf_cubin_sm(&elf),
+							 .payload = at,
+							 .size = bounded ? size : 0 },
 				  error);
 	if (bounded && (elf.header.e_machine == EM_X86_64 || elf.header.e_machine == EM_AARCH64))
 		return object_scan(fatbin, &elf, error);
-	return fatbin_fail(error, FATBIN_INVALID, "an ELF file for %s is no device code", elf_machine_name(elf.header.e_machine, name));
+	return fatbin_fail(error, FATBIN_INVALID, "an ELF file for %s is no device code",
+			   elf_machine_name(elf.header.e_machine, name));
 }
 
-static enum fatbin_status image_scan(struct fatbin *fatbin, const uint8_t *at, size_t size, bool bounded, struct fatbin_error *error)
+static enum fatbin_status image_scan(struct fatbin *fatbin, const uint8_t *at, size_t size, bool bounded,
+				     struct fatbin_error *error)
 {
 	if (size >= 4 && get32(at) == WRAPPER_MAGIC) {
 		if (bounded)
-			return fatbin_fail(error, FATBIN_INVALID, "a fat binary wrapper holds addresses and cannot stand in a file");
+			return fatbin_fail(error, FATBIN_INVALID,
+					   "a fat binary wrapper holds addresses and cannot stand in a file");
 		return wrapper_scan(fatbin, at, size, error);
 	}
 	if (container_is(at, size)) {
@@ -306,7 +341,8 @@ static enum fatbin_status image_scan(struct fatbin *fatbin, const uint8_t *at, s
 		return elf_scan(fatbin, at, size, bounded, error);
 	if (archive_is(at, size)) {
 		if (!bounded)
-			return fatbin_fail(error, FATBIN_INVALID, "an archive of unknown size; link it with cuLinkAddData or cuLinkAddFile");
+			return fatbin_fail(error, FATBIN_INVALID,
+					   "an archive of unknown size; link it with cuLinkAddData or cuLinkAddFile");
 		return archive_scan(fatbin, at, size, error);
 	}
 	const char *text = (const char *)at;
@@ -316,7 +352,10 @@ static enum fatbin_status image_scan(struct fatbin *fatbin, const uint8_t *at, s
 		if (!bounded && length == size)
 			return fatbin_fail(error, FATBIN_INVALID, "PTX text without a NUL at its end");
 		return add_single(fatbin,
-				  (struct fatbin_entry){ .kind = FATBIN_PTX, .raw_kind = RAW_PTX, .payload = at, .size = length,
+				  (struct fatbin_entry){ .kind = FATBIN_PTX,
+							 .raw_kind = RAW_PTX,
+							 .payload = at,
+							 .size = length,
 							 .sm = (uint16_t)text_target(text + skip, length - skip) },
 				  error);
 	}
@@ -330,7 +369,8 @@ enum fatbin_status fatbin_open(const void *image, size_t size, struct fatbin *fa
 	if (!bounded)
 		size = memory_readable(image);
 	if (!image || !size)
-		return fatbin_fail(error, FATBIN_INVALID, "the image of device code is at %p, where no memory is", image);
+		return fatbin_fail(error, FATBIN_INVALID, "the image of device code is at %p, where no memory is",
+				   image);
 	enum fatbin_status status = image_scan(fatbin, image, size, bounded, error);
 	if (status)
 		fatbin_close(fatbin);
@@ -343,6 +383,22 @@ void fatbin_close(struct fatbin *fatbin)
 	vec_fini(&fatbin->linked);
 	fatbin->unit_count = 0;
 	fatbin->relocatable = false;
+}
+
+size_t fatbin_unit_begin(const struct fatbin *fatbin, uint32_t unit, size_t *end)
+{
+	size_t low = 0, high = fatbin->entries.count; /* in order of units: libraries have thousands */
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (fatbin->entries.data[middle].unit < unit)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	*end = low;
+	while (*end < fatbin->entries.count && fatbin->entries.data[*end].unit == unit)
+		++*end;
+	return low;
 }
 
 const char *fatbin_entry_name(const struct fatbin_entry *entry, char buffer[48])

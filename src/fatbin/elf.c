@@ -46,7 +46,8 @@ bool elf_section(const struct elf_file *elf, uint64_t index, struct elf_section 
 {
 	if (index >= elf->section_count)
 		return false;
-	memcpy(&section->header, elf->data + elf->header.e_shoff + index * sizeof section->header, sizeof section->header);
+	memcpy(&section->header, elf->data + elf->header.e_shoff + index * sizeof section->header,
+	       sizeof section->header);
 	section->data = NULL;
 	if (section->header.sh_type != SHT_NOBITS && section->header.sh_type != SHT_NULL &&
 	    within(elf->size, section->header.sh_offset, section->header.sh_size))
@@ -76,7 +77,8 @@ const uint8_t *elf_at_address(const struct elf_file *elf, uint64_t address, size
 {
 	Elf64_Phdr segment;
 	for (uint32_t i = 0; elf_segment(elf, i, &segment); i++) {
-		if (segment.p_type != PT_LOAD || address < segment.p_vaddr || address - segment.p_vaddr >= segment.p_filesz ||
+		if (segment.p_type != PT_LOAD || address < segment.p_vaddr ||
+		    address - segment.p_vaddr >= segment.p_filesz ||
 		    !within(elf->size, segment.p_offset, segment.p_filesz))
 			continue;
 		*available = segment.p_filesz - (address - segment.p_vaddr);
@@ -99,8 +101,9 @@ const char *elf_machine_name(unsigned machine, char buffer[32])
 		unsigned machine;
 		const char *name;
 	} names[] = {
-		{ EM_386, "x86 (32 bits)" }, { EM_X86_64, "x86-64" }, { EM_ARM, "ARM (32 bits)" }, { EM_AARCH64, "AArch64" },
-		{ EM_PPC64, "PowerPC64" },   { EM_RISCV, "RISC-V" },  { EM_CUDA, "NVIDIA GPU" },   { EM_AMDGPU, "AMD GPU" },
+		{ EM_386, "x86 (32 bits)" }, { EM_X86_64, "x86-64" },   { EM_ARM, "ARM (32 bits)" },
+		{ EM_AARCH64, "AArch64" },   { EM_PPC64, "PowerPC64" }, { EM_RISCV, "RISC-V" },
+		{ EM_CUDA, "NVIDIA GPU" },   { EM_AMDGPU, "AMD GPU" },
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(names); i++)
 		if (names[i].machine == machine)
@@ -122,6 +125,7 @@ void elf_cubin_kernels(const struct elf_file *elf, bool (*each)(void *argument, 
 	static const char prefix[] = ".nv.constant0.";
 	struct elf_section section;
 	for (uint64_t i = 0; elf_section(elf, i, &section); i++)
-		if (!strncmp(section.name, prefix, sizeof prefix - 1) && !each(argument, section.name + sizeof prefix - 1))
+		if (!strncmp(section.name, prefix, sizeof prefix - 1) &&
+		    !each(argument, section.name + sizeof prefix - 1))
 			return;
 }

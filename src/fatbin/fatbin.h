@@ -18,9 +18,9 @@
 
 enum fatbin_status {
 	FATBIN_OK,
-	FATBIN_INVALID,     /* no device code, or damaged: CUDA_ERROR_INVALID_IMAGE (200) */
-	FATBIN_NO_BINARY,   /* sound, but nothing in it that we can run: CUDA_ERROR_NO_BINARY_FOR_GPU (209) */
-	FATBIN_NO_MEMORY    /* CUDA_ERROR_OUT_OF_MEMORY (2) */
+	FATBIN_INVALID,   /* no device code, or damaged: CUDA_ERROR_INVALID_IMAGE (200) */
+	FATBIN_NO_BINARY, /* sound, but nothing in it that we can run: CUDA_ERROR_NO_BINARY_FOR_GPU (209) */
+	FATBIN_NO_MEMORY  /* CUDA_ERROR_OUT_OF_MEMORY (2) */
 };
 
 struct fatbin_error {
@@ -48,15 +48,15 @@ struct fatbin_entry {
 	enum fatbin_kind kind;
 	enum fatbin_compression compression;
 	uint16_t raw_kind;
-	uint16_t sm;          /* 80 for sm_80 and compute_80; 0 where not said (PTX text: see its .target) */
-	char suffix;          /* 'a' or 'f' of sm_100a, compute_100f; 0 */
+	uint16_t sm; /* 80 for sm_80 and compute_80; 0 where not said (PTX text: see its .target) */
+	char suffix; /* 'a' or 'f' of sm_100a, compute_100f; 0 */
 	uint64_t flags;
-	const char *name;     /* name_length bytes, not NUL-terminated; NULL where there is none */
+	const char *name; /* name_length bytes, not NUL-terminated; NULL where there is none */
 	size_t name_length;
-	const void *payload;  /* inside the image that was opened */
-	size_t size;          /* bytes there */
-	size_t full_size;     /* once decompressed */
-	uint32_t unit;        /* which of fatbin.unit_count alternatives lists this entry is in */
+	const void *payload; /* inside the image that was opened */
+	size_t size;         /* bytes there */
+	size_t full_size;    /* once decompressed */
+	uint32_t unit;       /* which of fatbin.unit_count alternatives lists this entry is in */
 };
 
 struct fatbin {
@@ -64,7 +64,7 @@ struct fatbin {
 	/* Entries of one unit are alternatives to each other. Most images are one unit. Code built with
 	 * -rdc=true has one a source file, before linking; their PTX must be linked (ptx_link()). */
 	uint32_t unit_count;
-	bool relocatable;     /* the units are those of -rdc=true; `linked` entries were left out of them */
+	bool relocatable; /* the units are those of -rdc=true; `linked` entries were left out of them */
 	/* Machine code that nvcc had linked from relocatable units; for messages only. */
 	VEC(struct fatbin_entry) linked;
 };
@@ -77,8 +77,12 @@ struct fatbin {
 enum fatbin_status fatbin_open(const void *image, size_t size, struct fatbin *fatbin, struct fatbin_error *error);
 void fatbin_close(struct fatbin *fatbin);
 
+/* The entries of a unit stand together: from the returned index to before *end. */
+size_t fatbin_unit_begin(const struct fatbin *fatbin, uint32_t unit, size_t *end);
+
 /* The entry's bytes, decompressed, in malloc'ed memory with a NUL behind them; a PTX's own NUL padding is cut. */
-enum fatbin_status fatbin_payload(const struct fatbin_entry *entry, char **bytes, size_t *size, struct fatbin_error *error);
+enum fatbin_status fatbin_payload(const struct fatbin_entry *entry, char **bytes, size_t *size,
+				  struct fatbin_error *error);
 
 /* "PTX compute_90a", "machine code sm_80", …: for lists and messages. Returns buffer. */
 const char *fatbin_entry_name(const struct fatbin_entry *entry, char buffer[48]);
@@ -102,8 +106,12 @@ struct fatbin_choice {
 const struct fatbin_entry *fatbin_best_ptx(const struct fatbin *fatbin, uint32_t unit, unsigned sm);
 
 /* That for every unit, decompressed. Where a unit has no PTX the error names the machine code that is there. */
-enum fatbin_status fatbin_choose_ptx(const struct fatbin *fatbin, unsigned sm, struct fatbin_choice *choice, struct fatbin_error *error);
+enum fatbin_status fatbin_choose_ptx(const struct fatbin *fatbin, unsigned sm, struct fatbin_choice *choice,
+				     struct fatbin_error *error);
 void fatbin_choice_fini(struct fatbin_choice *choice);
+/* The error of a unit without PTX; returns its status. */
+enum fatbin_status fatbin_unit_error(const struct fatbin *fatbin, uint32_t unit, unsigned sm,
+				     struct fatbin_error *error);
 
 /* ---- programs -------------------------------------------------------------------------------- */
 
@@ -121,15 +129,15 @@ struct program_need {
 
 struct program_info {
 	enum program_kind kind;
-	unsigned machine, elf_type;   /* EM_…, ET_… */
-	unsigned elf_class;           /* ELFCLASS64; of another class only this and `machine` are known */
-	const char *interpreter;      /* the loader, or what a script's first line names; NULL where there is none */
-	const char *rpath, *runpath;  /* DT_RPATH, DT_RUNPATH; NULL */
+	unsigned machine, elf_type;  /* EM_…, ET_… */
+	unsigned elf_class;          /* ELFCLASS64; of another class only this and `machine` are known */
+	const char *interpreter;     /* the loader, or what a script's first line names; NULL where there is none */
+	const char *rpath, *runpath; /* DT_RPATH, DT_RUNPATH; NULL */
 	VEC(struct program_need) needs;
-	bool static_runtime;          /* NVIDIA's libcudart is linked into it */
-	struct fatbin code;           /* units that nvcc linked from relocatable ones are in code.linked */
-	struct fatbin_error damage;   /* FATBIN_OK, or why the device code is not (wholly) listed */
-	const void *map;              /* the file; what is above points into it */
+	bool static_runtime;        /* NVIDIA's libcudart is linked into it */
+	struct fatbin code;         /* units that nvcc linked from relocatable ones are in code.linked */
+	struct fatbin_error damage; /* FATBIN_OK, or why the device code is not (wholly) listed */
+	const void *map;            /* the file; what is above points into it */
 	size_t map_size;
 	char *script_interpreter;
 };

@@ -6,7 +6,8 @@
 #include "fatbin/fatbin.h"
 
 /* Fills `error` (may be NULL) and returns `status`. */
-enum fatbin_status fatbin_fail(struct fatbin_error *error, enum fatbin_status status, const char *format, ...) PRINTF_LIKE(3, 4);
+enum fatbin_status fatbin_fail(struct fatbin_error *error, enum fatbin_status status, const char *format, ...)
+	PRINTF_LIKE(3, 4);
 
 /* Bytes that may be read from `at` on; 0 where not even one. (memory.c) */
 size_t memory_readable(const void *at);
@@ -15,7 +16,8 @@ size_t memory_readable(const void *at);
 bool container_is(const uint8_t *at, size_t size);
 /* Adds the containers that follow one another in `size` bytes: as alternatives of one unit, or (apart) each
  * that holds something as a unit of its own. */
-enum fatbin_status container_scan_all(struct fatbin *fatbin, const uint8_t *at, size_t size, bool apart, struct fatbin_error *error);
+enum fatbin_status container_scan_all(struct fatbin *fatbin, const uint8_t *at, size_t size, bool apart,
+				      struct fatbin_error *error);
 bool fatbin_add(struct fatbin *fatbin, const struct fatbin_entry *entry);
 
 /* Adds the device code embedded in a host object, executable or library, each container a unit. (object.c) */

@@ -16,7 +16,8 @@ enum fatbin_status object_scan(struct fatbin *fatbin, const struct elf_file *elf
 			if (strcmp(section.name, names[i]) || !section.data)
 				continue;
 			uint32_t before = fatbin->unit_count;
-			enum fatbin_status status = container_scan_all(fatbin, section.data, section.header.sh_size, true, error);
+			enum fatbin_status status =
+				container_scan_all(fatbin, section.data, section.header.sh_size, true, error);
 			if (status)
 				return status;
 			if (i == 1 && fatbin->unit_count > before)
@@ -50,11 +51,13 @@ enum fatbin_status archive_scan(struct fatbin *fatbin, const uint8_t *at, size_t
 {
 	for (size_t offset = ARCHIVE_MAGIC; offset < size;) {
 		if (size - offset < MEMBER_HEADER)
-			return fatbin_fail(error, FATBIN_INVALID, "archive damaged: the header at byte %zu is cut off", offset);
+			return fatbin_fail(error, FATBIN_INVALID, "archive damaged: the header at byte %zu is cut off",
+					   offset);
 		size_t length = member_size(at + offset);
 		offset += MEMBER_HEADER;
 		if (length > size - offset)
-			return fatbin_fail(error, FATBIN_INVALID, "archive damaged: the member at byte %zu is cut off", offset);
+			return fatbin_fail(error, FATBIN_INVALID, "archive damaged: the member at byte %zu is cut off",
+					   offset);
 		struct elf_file elf;
 		if (elf_open(&elf, at + offset, length)) {
 			enum fatbin_status status = object_scan(fatbin, &elf, error);

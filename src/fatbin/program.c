@@ -64,7 +64,8 @@ static struct program_need *find_need(struct program_info *info, const char *son
 static void read_versions(const struct dynamic *dynamic, uint64_t offset, unsigned count, struct program_need *need)
 {
 	Elf64_Vernaux version;
-	for (; count-- && offset <= dynamic->versions_size && dynamic->versions_size - offset >= sizeof version; offset += version.vna_next) {
+	for (; count-- && offset <= dynamic->versions_size && dynamic->versions_size - offset >= sizeof version;
+	     offset += version.vna_next) {
 		memcpy(&version, dynamic->versions + offset, sizeof version);
 		const char *name = dynamic_string(dynamic, version.vna_name);
 		if (name)
@@ -83,7 +84,8 @@ static void read_needs(struct program_info *info, const struct dynamic *dynamic)
 	}
 	uint64_t offset = 0;
 	/* A chain that damage has bent cannot go on for longer than its table has room. */
-	for (size_t left = dynamic->versions_size / sizeof(Elf64_Verneed); dynamic->versions && left && dynamic->version_count; left--) {
+	for (size_t left = dynamic->versions_size / sizeof(Elf64_Verneed);
+	     dynamic->versions && left && dynamic->version_count; left--) {
 		Elf64_Verneed file;
 		if (offset > dynamic->versions_size || dynamic->versions_size - offset < sizeof file)
 			break;
@@ -128,9 +130,11 @@ static void read_segments(struct program_info *info, const struct elf_file *elf)
 /* Every copy of NVIDIA's runtime asks the driver for this table (see src/driver on what it is). */
 static bool holds_runtime(const struct elf_file *elf)
 {
-	static const uint8_t table[16] = { 0x6B, 0xD5, 0xFB, 0x6C, 0x5B, 0xF4, 0xE7, 0x4A, 0x89, 0x87, 0xD9, 0x39, 0x12, 0xFD, 0x9D, 0xF9 };
+	static const uint8_t table[16] = { 0x6B, 0xD5, 0xFB, 0x6C, 0x5B, 0xF4, 0xE7, 0x4A,
+					   0x89, 0x87, 0xD9, 0x39, 0x12, 0xFD, 0x9D, 0xF9 };
 	struct elf_section section;
-	return elf_find_section(elf, ".rodata", &section) && section.data && memmem(section.data, section.header.sh_size, table, sizeof table);
+	return elf_find_section(elf, ".rodata", &section) && section.data &&
+	       memmem(section.data, section.header.sh_size, table, sizeof table);
 }
 
 /* With relocatable units there, containers of machine code alone are what nvcc linked from them. */
@@ -173,7 +177,6 @@ static void read_elf(struct program_info *info, const struct elf_file *elf)
 	info->static_runtime = holds_runtime(elf);
 }
 
-
 static bool note_kernel(void *argument, const char *name UNUSED)
 {
 	*(bool *)argument = true;
@@ -183,12 +186,11 @@ static bool note_kernel(void *argument, const char *name UNUSED)
 bool program_unit_runs(const struct program_info *info, uint32_t unit)
 {
 	bool needs_ptx = false;
-	for (size_t i = 0; i < info->code.entries.count; i++) {
+	size_t end;
+	if (fatbin_best_ptx(&info->code, unit, 0))
+		return true;
+	for (size_t i = fatbin_unit_begin(&info->code, unit, &end); i < end && !needs_ptx; i++) {
 		const struct fatbin_entry *entry = &info->code.entries.data[i];
-		if (entry->unit != unit)
-			continue;
-		if (entry->kind == FATBIN_PTX)
-			return true;
 		if (entry->kind == FATBIN_CUBIN)
 			program_kernels(entry, note_kernel, &needs_ptx);
 		else
@@ -201,7 +203,8 @@ bool program_unit_runs(const struct program_info *info, uint32_t unit)
 
 static bool is_name(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' || c == '%' || c == '.';
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' ||
+	       c == '%' || c == '.';
 }
 
 /* The end of the comment, string or single character at `at`. */
@@ -285,7 +288,8 @@ static void read_file(struct program_info *info)
 	}
 	if (elf_is(data, info->map_size) && info->map_size >= 20) {
 		info->elf_class = data[EI_CLASS];
-		info->machine = (unsigned)(data[EI_DATA] == ELFDATA2MSB ? data[18] << 8 | data[19] : data[18] | data[19] << 8);
+		info->machine =
+			(unsigned)(data[EI_DATA] == ELFDATA2MSB ? data[18] << 8 | data[19] : data[18] | data[19] << 8);
 		if (!elf_open(&elf, data, info->map_size) || info->machine != EM_CUDA) {
 			info->kind = PROGRAM_ELF;
 			if (elf.header.e_type)

@@ -103,8 +103,8 @@ struct image_section {
 
 /* An ELF file of 64 bits with the given sections. Those with an address get a PT_LOAD; one named .dynamic a
  * PT_DYNAMIC as well, one named .interp a PT_INTERP. */
-static inline void image_add_elf(struct text *out, unsigned machine, unsigned type, uint32_t flags, unsigned abi, const struct image_section *sections,
-				 size_t count)
+static inline void image_add_elf(struct text *out, unsigned machine, unsigned type, uint32_t flags, unsigned abi,
+				 const struct image_section *sections, size_t count)
 {
 	struct text body = { 0 }, names = { 0 }, table = { 0 }, segments = { 0 };
 	Elf64_Shdr null = { 0 };
@@ -113,8 +113,10 @@ static inline void image_add_elf(struct text *out, unsigned machine, unsigned ty
 	size_t start = sizeof(Elf64_Ehdr) + 3 * count * sizeof(Elf64_Phdr);
 	for (size_t i = 0; i <= count; i++) {
 		bool last = i == count; /* .shstrtab itself */
-		Elf64_Shdr header = { .sh_name = (Elf64_Word)names.count, .sh_type = last ? SHT_STRTAB : sections[i].type };
-		text_add(&names, last ? ".shstrtab" : sections[i].name, strlen(last ? ".shstrtab" : sections[i].name) + 1);
+		Elf64_Shdr header = { .sh_name = (Elf64_Word)names.count,
+				      .sh_type = last ? SHT_STRTAB : sections[i].type };
+		text_add(&names, last ? ".shstrtab" : sections[i].name,
+			 strlen(last ? ".shstrtab" : sections[i].name) + 1);
 		image_pad(&body, align_up(body.count, 8) - body.count);
 		header.sh_offset = start + body.count;
 		header.sh_size = last ? names.count : sections[i].size;
@@ -126,16 +128,28 @@ static inline void image_add_elf(struct text *out, unsigned machine, unsigned ty
 		text_add(&table, (const char *)&header, sizeof header);
 		if (last || !sections[i].address)
 			continue;
-		Elf64_Phdr segment = { .p_type = PT_LOAD, .p_offset = header.sh_offset, .p_vaddr = header.sh_addr,
-				       .p_filesz = header.sh_size, .p_memsz = header.sh_size };
+		Elf64_Phdr segment = { .p_type = PT_LOAD,
+				       .p_offset = header.sh_offset,
+				       .p_vaddr = header.sh_addr,
+				       .p_filesz = header.sh_size,
+				       .p_memsz = header.sh_size };
 		text_add(&segments, (const char *)&segment, sizeof segment);
-		segment.p_type = strcmp(sections[i].name, ".dynamic") ? strcmp(sections[i].name, ".interp") ? PT_NULL : PT_INTERP : PT_DYNAMIC;
+		segment.p_type = strcmp(sections[i].name, ".dynamic")
+					 ? strcmp(sections[i].name, ".interp") ? PT_NULL : PT_INTERP
+					 : PT_DYNAMIC;
 		text_add(&segments, (const char *)&segment, sizeof segment);
 	}
-	Elf64_Ehdr header = { .e_type = (Elf64_Half)type, .e_machine = (Elf64_Half)machine, .e_version = 1, .e_flags = flags,
-			      .e_ehsize = sizeof header, .e_phentsize = sizeof(Elf64_Phdr), .e_shentsize = sizeof(Elf64_Shdr),
-			      .e_phoff = sizeof header, .e_phnum = (Elf64_Half)(segments.count / sizeof(Elf64_Phdr)),
-			      .e_shnum = (Elf64_Half)(count + 2), .e_shstrndx = (Elf64_Half)(count + 1) };
+	Elf64_Ehdr header = { .e_type = (Elf64_Half)type,
+			      .e_machine = (Elf64_Half)machine,
+			      .e_version = 1,
+			      .e_flags = flags,
+			      .e_ehsize = sizeof header,
+			      .e_phentsize = sizeof(Elf64_Phdr),
+			      .e_shentsize = sizeof(Elf64_Shdr),
+			      .e_phoff = sizeof header,
+			      .e_phnum = (Elf64_Half)(segments.count / sizeof(Elf64_Phdr)),
+			      .e_shnum = (Elf64_Half)(count + 2),
+			      .e_shstrndx = (Elf64_Half)(count + 1) };
 	memcpy(header.e_ident, ELFMAG, SELFMAG);
 	header.e_ident[EI_CLASS] = ELFCLASS64;
 	header.e_ident[EI_DATA] = ELFDATA2LSB;

@@ -12,9 +12,17 @@
 #include <cmocka.h>
 
 #define PTX(sm) ".version 8.0\n.target sm_" #sm "\n.address_size 64\n.visible .entry k" #sm "()\n{\n\tret;\n}\n"
-#define PTX_ENTRY(number, compression)                                                                      \
-	{ .kind = 1, .sm = number, .flags = compression, .bytes = PTX(number), .size = sizeof PTX(number) }
-#define CUBIN_ENTRY(number) { .kind = 2, .sm = number, .bytes = "\x7f" "ELF machine code", .size = 17 }
+#define PTX_ENTRY(number, compression)                                                                                 \
+	{                                                                                                              \
+		.kind = 1, .sm = number, .flags = compression, .bytes = PTX(number), .size = sizeof PTX(number)        \
+	}
+#define CUBIN_ENTRY(number)                                                                                            \
+	{                                                                                                              \
+		.kind = 2, .sm = number,                                                                               \
+		.bytes = "\x7f"                                                                                        \
+			 "ELF machine code",                                                                           \
+		.size = 17                                                                                             \
+	}
 
 /* A wrapper as nvcc puts into .nvFatBinSegment. */
 struct wrapper {
@@ -76,9 +84,13 @@ static void test_compression_and_header_sizes(void **state UNUSED)
 static void test_entry_fields(void **state UNUSED)
 {
 	struct text image = { 0 };
-	struct image_entry entries[] = { PTX_ENTRY(90, IMAGE_ZSTD | 0x100000), PTX_ENTRY(100, IMAGE_LZ4 | 0x200000), CUBIN_ENTRY(75),
-					 { .kind = 8, .sm = 80, .bytes = "x", .size = 1 }, { .kind = 0x40, .sm = 80, .bytes = "x", .size = 1 } };
-	static const char *const names[] = { "PTX compute_90a", "PTX compute_100f", "machine code sm_75", "LTO code sm_80", "code of kind 0x40 sm_80" };
+	struct image_entry entries[] = { PTX_ENTRY(90, IMAGE_ZSTD | 0x100000),
+					 PTX_ENTRY(100, IMAGE_LZ4 | 0x200000),
+					 CUBIN_ENTRY(75),
+					 { .kind = 8, .sm = 80, .bytes = "x", .size = 1 },
+					 { .kind = 0x40, .sm = 80, .bytes = "x", .size = 1 } };
+	static const char *const names[] = { "PTX compute_90a", "PTX compute_100f", "machine code sm_75",
+					     "LTO code sm_80", "code of kind 0x40 sm_80" };
 	entries[0].header = 112;
 	entries[0].name = "file.cu";
 	image_add(&image, entries, ARRAY_LENGTH(entries));
@@ -151,7 +163,8 @@ static void test_wrappers(void **state UNUSED)
 	assert_ptr_equal(choice.units[1].entry, &fatbin.entries.data[3]);
 	fatbin_choice_fini(&choice);
 	fatbin_close(&fatbin);
-	expect_error(&two, sizeof two, FATBIN_INVALID, "a fat binary wrapper holds addresses and cannot stand in a file");
+	expect_error(&two, sizeof two, FATBIN_INVALID,
+		     "a fat binary wrapper holds addresses and cannot stand in a file");
 	text_fini(&image);
 	text_fini(&unit);
 	text_fini(&empty);
@@ -168,8 +181,10 @@ static void test_ptx_text(void **state UNUSED)
 	assert_int_equal(fatbin_open(comments, 0, &fatbin, NULL), FATBIN_OK);
 	assert_int_equal(fatbin.entries.data[0].sm, 80);
 	fatbin_close(&fatbin);
-	expect_error("version 8.0", 0, FATBIN_INVALID, "neither PTX (it begins with .version) nor a cubin nor a fat binary");
-	expect_error("// a comment without an end", 0, FATBIN_INVALID, "neither PTX (it begins with .version) nor a cubin nor a fat binary");
+	expect_error("version 8.0", 0, FATBIN_INVALID,
+		     "neither PTX (it begins with .version) nor a cubin nor a fat binary");
+	expect_error("// a comment without an end", 0, FATBIN_INVALID,
+		     "neither PTX (it begins with .version) nor a cubin nor a fat binary");
 	expect_error("", 1, FATBIN_INVALID, "neither PTX (it begins with .version) nor a cubin nor a fat binary");
 }
 
@@ -194,7 +209,8 @@ static void test_cubins(void **state UNUSED)
 
 static void add_object(struct text *out, const char *section, const struct text *code)
 {
-	struct image_section sections[] = { { ".text", SHT_PROGBITS, 0, "\xc3", 1 }, { section, SHT_PROGBITS, 0, code->data, code->count } };
+	struct image_section sections[] = { { ".text", SHT_PROGBITS, 0, "\xc3", 1 },
+					    { section, SHT_PROGBITS, 0, code->data, code->count } };
 	image_add_elf(out, EM_X86_64, ET_REL, 0, 0, sections, 2);
 }
 
@@ -223,9 +239,11 @@ static void test_objects_and_archives(void **state UNUSED)
 	assert_string_equal(choice.units[1].text, PTX(75));
 	fatbin_choice_fini(&choice);
 	fatbin_close(&fatbin);
-	expect_error(archive.data, 0, FATBIN_INVALID, "an archive of unknown size; link it with cuLinkAddData or cuLinkAddFile");
+	expect_error(archive.data, 0, FATBIN_INVALID,
+		     "an archive of unknown size; link it with cuLinkAddData or cuLinkAddFile");
 	char message[128];
-	snprintf(message, sizeof message, "archive damaged: the member at byte %zu is cut off", archive.count - second.count);
+	snprintf(message, sizeof message, "archive damaged: the member at byte %zu is cut off",
+		 archive.count - second.count);
 	expect_error(archive.data, archive.count - 8, FATBIN_INVALID, message);
 	text_fini(&code);
 	text_fini(&first);
@@ -239,11 +257,16 @@ static void test_objects_and_archives(void **state UNUSED)
 static void test_choice(void **state UNUSED)
 {
 	struct text image = { 0 };
-	struct image_entry entries[] = { PTX_ENTRY(90, IMAGE_ZSTD | 0x100000), PTX_ENTRY(52, IMAGE_LZ4), PTX_ENTRY(90, 0), CUBIN_ENTRY(80),
-					 PTX_ENTRY(75, IMAGE_ZSTD), PTX_ENTRY(120, 0) };
+	struct image_entry entries[] = { PTX_ENTRY(90, IMAGE_ZSTD | 0x100000),
+					 PTX_ENTRY(52, IMAGE_LZ4),
+					 PTX_ENTRY(90, 0),
+					 CUBIN_ENTRY(80),
+					 PTX_ENTRY(75, IMAGE_ZSTD),
+					 PTX_ENTRY(120, 0) };
 	static const struct {
 		unsigned device, chosen;
-	} cases[] = { { 80, 75 }, { 75, 75 }, { 74, 52 }, { 52, 52 }, { 50, 52 }, { 90, 90 }, { 119, 90 }, { 120, 120 }, { 200, 120 } };
+	} cases[] = { { 80, 75 }, { 75, 75 },  { 74, 52 },   { 52, 52 },  { 50, 52 },
+		      { 90, 90 }, { 119, 90 }, { 120, 120 }, { 200, 120 } };
 	image_add(&image, entries, ARRAY_LENGTH(entries));
 	struct fatbin fatbin;
 	assert_int_equal(fatbin_open(image.data, image.count, &fatbin, NULL), FATBIN_OK);
@@ -263,30 +286,41 @@ static void test_choice(void **state UNUSED)
 static void test_without_ptx(void **state UNUSED)
 {
 	struct text image = { 0 };
-	struct image_entry entries[] = { CUBIN_ENTRY(90), CUBIN_ENTRY(75), CUBIN_ENTRY(90), { .kind = 8, .sm = 86, .bytes = "x", .size = 1 } };
+	struct image_entry entries[] = {
+		CUBIN_ENTRY(90), CUBIN_ENTRY(75), CUBIN_ENTRY(90), { .kind = 8, .sm = 86, .bytes = "x", .size = 1 }
+	};
 	entries[0].flags = 0x100000;
 	image_add(&image, entries, 3);
 	expect_error(image.data, image.count, FATBIN_NO_BINARY,
-		     "only machine code for sm_90a, sm_75, sm_90 here; rebuild with -gencode arch=compute_75,code=compute_75");
+		     "only machine code for sm_90a, sm_75, sm_90 here; rebuild with -gencode "
+		     "arch=compute_75,code=compute_75");
 	image.count = 0;
 	image_add(&image, entries + 2, 2);
 	expect_error(image.data, image.count, FATBIN_NO_BINARY,
-		     "only machine code for sm_90 and link-time code (nvcc -dlto) for sm_86 here; rebuild with -gencode arch=compute_86,code=compute_86");
+		     "only machine code for sm_90 and link-time code (nvcc -dlto) for sm_86 here; rebuild with "
+		     "-gencode arch=compute_86,code=compute_86");
 	image.count = 0;
 	image_add(&image, NULL, 0);
 	expect_error(image.data, image.count, FATBIN_NO_BINARY, "the fat binary is empty");
 	struct image_entry old = PTX_ENTRY(35, IMAGE_OLD);
 	image.count = 0;
 	image_add(&image, &old, 1);
-	expect_error(image.data, image.count, FATBIN_NO_BINARY,
-		     "PTX compute_35 is compressed in a way (flag 0x1000) that is not known; rebuild with CUDA 11 or later");
+	expect_error(
+		image.data, image.count, FATBIN_NO_BINARY,
+		"PTX compute_35 is compressed in a way (flag 0x1000) that is not known; rebuild with CUDA 11 or later");
 	text_fini(&image);
 }
 
 /* ---- damage --------------------------------------------------------------------------------------- */
 
 /* PTX(80) has 77 bytes with its NUL; as LZ4, where nothing in it repeats, two bytes for the length and those. */
-enum { ENTRY = 16, ENTRY_HEADER = ENTRY + 4, ENTRY_PADDED = ENTRY + 8, ENTRY_STORED = ENTRY + 16, ENTRY_FULL = ENTRY + 56 };
+enum {
+	ENTRY = 16,
+	ENTRY_HEADER = ENTRY + 4,
+	ENTRY_PADDED = ENTRY + 8,
+	ENTRY_STORED = ENTRY + 16,
+	ENTRY_FULL = ENTRY + 56
+};
 
 static void expect_damage(uint64_t compression, size_t at, unsigned bytes, uint64_t value, const char *message)
 {
@@ -304,15 +338,22 @@ static void test_damage(void **state UNUSED)
 {
 	expect_damage(0, 4, 2, 7, "fat binary of version 7; only version 1 (CUDA 4 and later) is known");
 	expect_damage(0, 6, 2, 15, "fat binary damaged: it says it has 15 + 144 bytes, only 160 are there");
-	expect_damage(0, 8, 8, UINT64_MAX, "fat binary damaged: it says it has 16 + 18446744073709551615 bytes, only 160 are there");
+	expect_damage(0, 8, 8, UINT64_MAX,
+		      "fat binary damaged: it says it has 16 + 18446744073709551615 bytes, only 160 are there");
 	expect_damage(0, 8, 8, 40, "fat binary damaged: entry at byte 16: its header is cut off");
-	expect_damage(0, ENTRY_HEADER, 4, 63, "fat binary damaged: entry at byte 16: the size of its header is impossible");
-	expect_damage(0, ENTRY_HEADER, 4, UINT32_MAX, "fat binary damaged: entry at byte 16: the size of its header is impossible");
-	expect_damage(0, ENTRY_PADDED, 8, UINT64_MAX - 63, "fat binary damaged: entry at byte 16: its payload is cut off");
-	expect_damage(IMAGE_LZ4, ENTRY_STORED, 4, 4096, "fat binary damaged: entry at byte 16: its compressed size is larger than its payload");
-	expect_damage(IMAGE_ZSTD, ENTRY_FULL, 8, 1000, "fat binary damaged: 1000 bytes are declared, its zstd frame says 77");
+	expect_damage(0, ENTRY_HEADER, 4, 63,
+		      "fat binary damaged: entry at byte 16: the size of its header is impossible");
+	expect_damage(0, ENTRY_HEADER, 4, UINT32_MAX,
+		      "fat binary damaged: entry at byte 16: the size of its header is impossible");
+	expect_damage(0, ENTRY_PADDED, 8, UINT64_MAX - 63,
+		      "fat binary damaged: entry at byte 16: its payload is cut off");
+	expect_damage(IMAGE_LZ4, ENTRY_STORED, 4, 4096,
+		      "fat binary damaged: entry at byte 16: its compressed size is larger than its payload");
+	expect_damage(IMAGE_ZSTD, ENTRY_FULL, 8, 1000,
+		      "fat binary damaged: 1000 bytes are declared, its zstd frame says 77");
 	expect_damage(IMAGE_LZ4, ENTRY_FULL, 8, 78, "fat binary damaged: 78 bytes are declared, 77 came out");
-	expect_damage(IMAGE_LZ4, ENTRY_FULL, 8, UINT64_MAX, "fat binary damaged: 79 compressed bytes cannot become the 18446744073709551615 declared");
+	expect_damage(IMAGE_LZ4, ENTRY_FULL, 8, UINT64_MAX,
+		      "fat binary damaged: 79 compressed bytes cannot become the 18446744073709551615 declared");
 	expect_damage(IMAGE_LZ4, ENTRY_FULL, 8, 10, "fat binary damaged: its LZ4 block does not decode");
 	expect_damage(IMAGE_ZSTD, ENTRY + 64, 4, 0, "fat binary damaged: its zstd frame has no valid header");
 }
@@ -373,10 +414,13 @@ static void add_program(struct text *out, const char *section, const struct text
 	static const char strings[] = "\0libcudart.so.13\0libc.so.6\0$ORIGIN/lib\0/opt/cuda\0GLIBC_2.34";
 	const Elf64_Verneed need = { .vn_version = 1, .vn_cnt = 2, .vn_file = 1, .vn_aux = sizeof need };
 	const Elf64_Vernaux versions[] = { { .vna_name = 1, .vna_next = sizeof versions[0] }, { .vna_name = 49 } };
-	const Elf64_Dyn dynamic[] = { { DT_NEEDED, { 1 } }, { DT_NEEDED, { 17 } }, { DT_RPATH, { 27 } }, { DT_RUNPATH, { 39 } },
-				      { DT_STRTAB, { 0x1000 } }, { DT_STRSZ, { sizeof strings } }, { DT_VERNEED, { 0x2000 } },
-				      { DT_VERNEEDNUM, { 1 } }, { DT_NULL, { 0 } } };
-	static const uint8_t runtime[] = { 1, 2, 3, 0x6B, 0xD5, 0xFB, 0x6C, 0x5B, 0xF4, 0xE7, 0x4A, 0x89, 0x87, 0xD9, 0x39, 0x12, 0xFD, 0x9D, 0xF9, 9 };
+	const Elf64_Dyn dynamic[] = { { DT_NEEDED, { 1 } },       { DT_NEEDED, { 17 } },
+				      { DT_RPATH, { 27 } },       { DT_RUNPATH, { 39 } },
+				      { DT_STRTAB, { 0x1000 } },  { DT_STRSZ, { sizeof strings } },
+				      { DT_VERNEED, { 0x2000 } }, { DT_VERNEEDNUM, { 1 } },
+				      { DT_NULL, { 0 } } };
+	static const uint8_t runtime[] = { 1,    2,    3,    0x6B, 0xD5, 0xFB, 0x6C, 0x5B, 0xF4, 0xE7,
+					   0x4A, 0x89, 0x87, 0xD9, 0x39, 0x12, 0xFD, 0x9D, 0xF9, 9 };
 	char need_bytes[sizeof need + sizeof versions];
 	memcpy(need_bytes, &need, sizeof need);
 	memcpy(need_bytes + sizeof need, versions, sizeof versions);
@@ -394,12 +438,16 @@ static void add_program(struct text *out, const char *section, const struct text
 static void test_program(void **state UNUSED)
 {
 	struct text code = { 0 }, image = { 0 }, cubin = { 0 }, names = { 0 };
-	struct image_section with_kernel[] = { { ".nv.constant0._Z1kPf", SHT_PROGBITS, 0, "", 0 }, { ".text._Z1kPf", SHT_PROGBITS, 0, "", 0 } };
+	struct image_section with_kernel[] = { { ".nv.constant0._Z1kPf", SHT_PROGBITS, 0, "", 0 },
+					       { ".text._Z1kPf", SHT_PROGBITS, 0, "", 0 } };
 	image_add_elf(&cubin, 190, ET_EXEC, 0x500550, 7, with_kernel, 2);
 	struct text idle = { 0 };
 	image_add_elf(&idle, 190, ET_EXEC, 0x500550, 7, NULL, 0);
 	struct image_entry no_kernel = { .kind = 2, .sm = 80, .bytes = idle.data, .size = idle.count };
-	struct image_entry both[] = { { .kind = 2, .sm = 80, .flags = IMAGE_ZSTD, .bytes = cubin.data, .size = cubin.count }, PTX_ENTRY(80, IMAGE_ZSTD) };
+	struct image_entry both[] = {
+		{ .kind = 2, .sm = 80, .flags = IMAGE_ZSTD, .bytes = cubin.data, .size = cubin.count },
+		PTX_ENTRY(80, IMAGE_ZSTD)
+	};
 	image_add(&code, &no_kernel, 1);
 	image_add(&code, both, 2);
 	image_add(&code, both, 1);
@@ -442,8 +490,11 @@ static void test_program(void **state UNUSED)
 static void test_kernels_of_ptx(void **state UNUSED)
 {
 	static const char ptx[] = ".version 8.0\n// .entry no1\n/* .entry no2 */ .file 1 \".entry no3\"\n"
-				  ".visible .entry\tyes$1 (.param .u32 p)\n{ .reg .b32 %.entry; }\n.weak .entry // here\n yes_2()\n.func .entryx\n.entry";
-	struct fatbin_entry entry = { .kind = FATBIN_PTX, .payload = ptx, .size = sizeof ptx - 1, .full_size = sizeof ptx - 1 };
+				  ".visible .entry\tyes$1 (.param .u32 p)\n{ .reg .b32 %.entry; }\n.weak .entry // "
+				  "here\n yes_2()\n.func .entryx\n.entry";
+	struct fatbin_entry entry = {
+		.kind = FATBIN_PTX, .payload = ptx, .size = sizeof ptx - 1, .full_size = sizeof ptx - 1
+	};
 	struct text names = { 0 };
 	program_kernels(&entry, collect, &names);
 	assert_string_equal(names.data, "yes$1 yes_2 ");
@@ -475,13 +526,20 @@ static void test_other_files(void **state UNUSED)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_compression_and_header_sizes), cmocka_unit_test(test_entry_fields),
-		cmocka_unit_test(test_several_containers),	     cmocka_unit_test(test_wrappers),
-		cmocka_unit_test(test_ptx_text),		     cmocka_unit_test(test_cubins),
-		cmocka_unit_test(test_objects_and_archives),	     cmocka_unit_test(test_choice),
-		cmocka_unit_test(test_without_ptx),		     cmocka_unit_test(test_damage),
-		cmocka_unit_test(test_never_beyond_mapped_memory),   cmocka_unit_test(test_program),
-		cmocka_unit_test(test_kernels_of_ptx),		     cmocka_unit_test(test_other_files),
+		cmocka_unit_test(test_compression_and_header_sizes),
+		cmocka_unit_test(test_entry_fields),
+		cmocka_unit_test(test_several_containers),
+		cmocka_unit_test(test_wrappers),
+		cmocka_unit_test(test_ptx_text),
+		cmocka_unit_test(test_cubins),
+		cmocka_unit_test(test_objects_and_archives),
+		cmocka_unit_test(test_choice),
+		cmocka_unit_test(test_without_ptx),
+		cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_never_beyond_mapped_memory),
+		cmocka_unit_test(test_program),
+		cmocka_unit_test(test_kernels_of_ptx),
+		cmocka_unit_test(test_other_files),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

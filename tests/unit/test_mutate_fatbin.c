@@ -30,7 +30,8 @@ static size_t random_below(size_t limit)
 	return limit ? (size_t)(random_next() % limit) : 0;
 }
 
-static const char ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n\tret;\n}\n";
+static const char ptx[] =
+	".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n\tret;\n}\n";
 
 static void make_container(struct text *out)
 {
@@ -39,7 +40,13 @@ static void make_container(struct text *out)
 	image_add_elf(&cubin, 190, ET_EXEC, 0x500550, 7, &kernel, 1);
 	struct image_entry entries[] = {
 		{ .kind = 2, .sm = 80, .flags = IMAGE_ZSTD, .header = 112, .bytes = cubin.data, .size = cubin.count },
-		{ .kind = 1, .sm = 80, .flags = IMAGE_ZSTD, .header = 80, .name = "a.cu", .bytes = ptx, .size = sizeof ptx },
+		{ .kind = 1,
+		  .sm = 80,
+		  .flags = IMAGE_ZSTD,
+		  .header = 80,
+		  .name = "a.cu",
+		  .bytes = ptx,
+		  .size = sizeof ptx },
 		{ .kind = 1, .sm = 75, .flags = IMAGE_LZ4, .bytes = ptx, .size = sizeof ptx },
 		{ .kind = 1, .sm = 70, .bytes = ptx, .size = sizeof ptx },
 		{ .kind = 2, .sm = 75, .bytes = cubin.data, .size = cubin.count },
@@ -55,14 +62,17 @@ static void make_program(struct text *out)
 	struct text code = { 0 };
 	make_container(&code);
 	static const char strings[] = "\0libcudart.so.13\0libc.so.6\0$ORIGIN/lib";
-	const Elf64_Verneed need[] = { { .vn_version = 1, .vn_cnt = 1, .vn_file = 1, .vn_aux = 2 * sizeof need[0], .vn_next = sizeof need[0] },
-				       { .vn_version = 1, .vn_cnt = 1, .vn_file = 17, .vn_aux = sizeof need[0] } };
+	const Elf64_Verneed need[] = {
+		{ .vn_version = 1, .vn_cnt = 1, .vn_file = 1, .vn_aux = 2 * sizeof need[0], .vn_next = sizeof need[0] },
+		{ .vn_version = 1, .vn_cnt = 1, .vn_file = 17, .vn_aux = sizeof need[0] }
+	};
 	const Elf64_Vernaux version = { .vna_name = 1, .vna_next = 0 };
 	char needs[sizeof need + sizeof version];
 	memcpy(needs, need, sizeof need);
 	memcpy(needs + sizeof need, &version, sizeof version);
-	const Elf64_Dyn dynamic[] = { { DT_NEEDED, { 1 } },	  { DT_NEEDED, { 17 } },	  { DT_RPATH, { 27 } },	     { DT_STRTAB, { 0x1000 } },
-				      { DT_VERNEED, { 0x2000 } }, { DT_VERNEEDNUM, { 2 } }, { DT_NULL, { 0 } } };
+	const Elf64_Dyn dynamic[] = { { DT_NEEDED, { 1 } },      { DT_NEEDED, { 17 } },      { DT_RPATH, { 27 } },
+				      { DT_STRTAB, { 0x1000 } }, { DT_VERNEED, { 0x2000 } }, { DT_VERNEEDNUM, { 2 } },
+				      { DT_NULL, { 0 } } };
 	struct image_section sections[] = {
 		{ ".interp", SHT_PROGBITS, 0x500, "/lib64/ld-linux-x86-64.so.2", 28 },
 		{ ".dynstr", SHT_STRTAB, 0x1000, strings, sizeof strings },
@@ -92,7 +102,8 @@ static void make_ptx(struct text *out)
 /* One to eight changes, and at times a cut; returns the size that is left. */
 static size_t mutate(char *bytes, size_t size)
 {
-	static const uint64_t telling[] = { 0, 1, 0x7f, 0x80, 0xff, 0x7fff, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff, INT64_MAX, UINT64_MAX };
+	static const uint64_t telling[] = { 0,      1,          0x7f,       0x80,       0xff,      0x7fff,
+					    0xffff, 0x7fffffff, 0x80000000, 0xffffffff, INT64_MAX, UINT64_MAX };
 	if (random_below(3) == 0)
 		size = random_below(size) + 1;
 	for (size_t changes = 1 + random_below(8); changes; changes--) {
@@ -119,8 +130,10 @@ static void use(const struct fatbin *fatbin, const char *image, size_t size)
 	for (size_t i = 0; i < fatbin->entries.count; i++) {
 		const struct fatbin_entry *entry = &fatbin->entries.data[i];
 		assert_true(entry->unit < fatbin->unit_count);
-		assert_true(!entry->size || ((const char *)entry->payload >= image && entry->size <= (size_t)(image + size - (const char *)entry->payload)));
-		assert_true(!entry->name || (entry->name >= image && entry->name_length <= (size_t)(image + size - entry->name)));
+		assert_true(!entry->size || ((const char *)entry->payload >= image &&
+					     entry->size <= (size_t)(image + size - (const char *)entry->payload)));
+		assert_true(!entry->name ||
+			    (entry->name >= image && entry->name_length <= (size_t)(image + size - entry->name)));
 		program_kernels(entry, touch_name, &letters);
 	}
 	struct fatbin_choice choice;
@@ -166,7 +179,7 @@ static void try_program(const char *path, int fd, const char *bytes, size_t size
 
 static void test_mutations(void **state UNUSED)
 {
-	static void (*const makers[])(struct text *out) = { make_container, make_program, make_archive, make_ptx };
+	static void (*const makers[])(struct text * out) = { make_container, make_program, make_archive, make_ptx };
 	long count = env_long("DRAGOMAN_TEST_MUTATIONS", 10000, 1, 1000000000);
 	struct text originals[ARRAY_LENGTH(makers)] = { 0 };
 	char path[] = "/tmp/dragoman-test-XXXXXX";
