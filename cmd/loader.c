@@ -1,5 +1,8 @@
 /* What the dynamic loader would do with a program, asked of the loader itself: `ld.so --list PROGRAM` maps the libraries
- * and prints where it found them, but runs nothing of theirs. See ld.so(8). */
+ * and prints where it found them, but runs nothing of theirs. See ld.so(8).
+ *
+ * Where a library is missing, glibc's loader names the first only. With LD_TRACE_LOADED_OBJECTS it names all, but
+ * another loader would run the program then: so it is used only after glibc has shown itself by its message. */
 #include "command.h"
 
 #include <errno.h>
@@ -40,12 +43,12 @@ static void drain(int out, int err, struct text *output, struct text *errors)
 }
 
 /* The environment with LD_LIBRARY_PATH and LD_PRELOAD set. The strings are `held`, to be freed. */
-static char **loader_environment(const char *library_path, const char *preload, struct text *held)
+static char **loader_environment(const char *library_path, const char *preload, bool trace, struct text *held)
 {
 	size_t count = 0, kept = 0;
 	while (environ[count])
 		count++;
-	char **copy = calloc(count + 3, sizeof *copy);
+	char **copy = calloc(count + 4, sizeof *copy);
 	if (!copy)
 		return NULL;
 	for (size_t i = 0; i < count; i++)
@@ -55,15 +58,18 @@ static char **loader_environment(const char *library_path, const char *preload, 
 	copy[kept++] = held->data;
 	if (preload)
 		copy[kept++] = held->data + strlen(held->data) + 1;
+	if (trace)
+		copy[kept++] = "LD_TRACE_LOADED_OBJECTS=1";
 	return copy;
 }
 
-static bool run_loader(const char *interpreter, const char *program, char **environment, struct text *output,
-		       struct text *errors)
+static bool run_loader(const char *interpreter, const char *program, bool trace, char **environment,
+		       struct text *output, struct text *errors)
 {
 	int out[2], err[2];
 	pid_t child;
-	char *arguments[] = { (char *)(uintptr_t)interpreter, "--list", (char *)(uintptr_t)program, NULL };
+	char *list[] = { (char *)(uintptr_t)interpreter, "--list", (char *)(uintptr_t)program, NULL };
+	char *plain[] = { list[0], list[2], NULL };
 	if (pipe2(out, O_CLOEXEC))
 		return false;
 	if (pipe2(err, O_CLOEXEC)) {
@@ -75,7 +81,7 @@ static bool run_loader(const char *interpreter, const char *program, char **envi
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
 	posix_spawn_file_actions_adddup2(&actions, err[1], STDERR_FILENO);
-	bool ok = !posix_spawn(&child, interpreter, &actions, NULL, arguments, environment);
+	bool ok = !posix_spawn(&child, interpreter, &actions, NULL, trace ? plain : list, environment);
 	posix_spawn_file_actions_destroy(&actions);
 	close(out[1]);
 	close(err[1]);
@@ -105,19 +111,30 @@ static void read_line(struct loader_answer *answer, char *line)
 	}
 }
 
-bool loader_ask(const char *interpreter, const char *program, const char *library_path, const char *preload,
+static bool ask(const char *interpreter, const char *program, const char *library_path, const char *preload, bool trace,
 		struct loader_answer *answer)
 {
 	*answer = (struct loader_answer){ 0 };
 	struct text output = { 0 }, held = { 0 };
-	char **environment = loader_environment(library_path, preload, &held);
-	bool ok = environment && run_loader(interpreter, program, environment, &output, &answer->complaints);
+	char **environment = loader_environment(library_path, preload, trace, &held);
+	bool ok = environment && run_loader(interpreter, program, trace, environment, &output, &answer->complaints);
 	char *rest = output.data, *line;
 	while (ok && (line = strsep(&rest, "\n")))
 		read_line(answer, line);
 	free(environment);
 	text_fini(&held);
 	text_fini(&output);
+	return ok;
+}
+
+bool loader_ask(const char *interpreter, const char *program, const char *library_path, const char *preload,
+		struct loader_answer *answer)
+{
+	bool ok = ask(interpreter, program, library_path, preload, false, answer);
+	if (ok && answer->complaints.data && strstr(answer->complaints.data, "error while loading shared libraries")) {
+		loader_answer_fini(answer);
+		ok = ask(interpreter, program, library_path, preload, true, answer);
+	}
 	return ok;
 }
 

@@ -28,8 +28,8 @@ int usage_error(const struct command *command, const char *format, ...)
 	va_start(arguments, format);
 	text_vprintf(&line, format, arguments);
 	va_end(arguments);
-	fprintf(stderr, "dragoman %s: %s\nusage: dragoman %s %s\n", command->name,
-		line.data ? line.data : "wrong usage", command->name, command->usage);
+	fprintf(stderr, "dragoman %s: %s\nusage: dragoman %s%s%s\n", command->name,
+		line.data ? line.data : "wrong usage", command->name, *command->usage ? " " : "", command->usage);
 	text_fini(&line);
 	return STATUS_USAGE;
 }
@@ -55,7 +55,8 @@ int next_option(const struct command *command, int argc, char **argv, const char
 
 static void print_help(const struct command *command)
 {
-	printf("usage: dragoman %s %s\n\n%s\n", command->name, command->usage, command->help);
+	printf("usage: dragoman %s%s%s\n\n%s\n", command->name, *command->usage ? " " : "", command->usage,
+	       command->help);
 }
 
 static void print_commands(FILE *out)
