@@ -207,23 +207,10 @@ static void check_compiler(void)
 
 static void check_hip(void)
 {
-	static const char *const names[] = { "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
-					     "libamdhip64.so" };
-	void *library = NULL;
-	size_t i = 0;
-	while (i < ARRAY_LENGTH(names) && !(library = dlopen(names[i], RTLD_LAZY | RTLD_LOCAL)))
-		i++;
-	int (*get_count)(int *) = library ? (int (*)(int *))(uintptr_t)dlsym(library, "hipGetDeviceCount") : NULL;
-	int count = 0;
-	if (!library)
-		report(FOUND_WARN, "hip",
-		       "no libamdhip64: --device amd needs ROCm (apt-get install libamdhip64-dev, or AMD's packages)");
-	else if (!get_count || get_count(&count) || !count)
-		report(FOUND_WARN, "hip", "%s, but no AMD GPU that it can use%s", names[i],
-		       access("/dev/kfd", R_OK | W_OK) ? " (/dev/kfd is not there or not open to you: group render)"
-						       : "");
-	else
-		report(FOUND_OK, "hip", "%s, %d AMD GPU%s", names[i], count, count == 1 ? "" : "s");
+	struct text what = { 0 };
+	int count = hip_device_count(&what);
+	report(count ? FOUND_OK : FOUND_WARN, "hip", "%s", what.data);
+	text_fini(&what);
 }
 
 /* NVIDIA's driver library where the loader would find it, were a program started without `dragoman run`. */

@@ -231,23 +231,41 @@ static void put_before(struct text *ours, const char *variable)
 		text_printf(ours, ":%s", former);
 }
 
+/* "cpu", or for amd and auto what HIP says to that. */
+static void say_device(void)
+{
+	const char *device = getenv("DRAGOMAN_DEVICE");
+	struct text hip = { 0 };
+	if (!device || !*device || !strncmp(device, "cpu", 3)) {
+		say("device: %s", device && *device ? device : "cpu");
+		return;
+	}
+	int count = hip_device_count(&hip);
+	say("device: %s%s (%s)", device, strcmp(device, "auto") ? "" : count ? ", so amd" : ", so cpu", hip.data);
+	text_fini(&hip);
+}
+
 static int start(struct plan *plan, char **arguments)
 {
 	if (plan->device && setenv("DRAGOMAN_DEVICE", plan->device, 1))
 		return STATUS_RUN_FAILED;
 	if (setenv("LD_LIBRARY_PATH", plan->library_path.data, 1))
 		return STATUS_RUN_FAILED;
+	if (plan->preload.count && strchr(plan->folder, ' ')) {
+		say("%s has a DT_RPATH, and the path of Dragoman's libraries, %s, a blank: LD_PRELOAD cannot hold it",
+		    plan->program, plan->folder);
+		return STATUS_RUN_FAILED;
+	}
 	if (plan->preload.count) {
 		put_before(&plan->preload, "LD_PRELOAD");
 		if (setenv("LD_PRELOAD", plan->preload.data, 1))
 			return STATUS_RUN_FAILED;
 	}
 	if (plan->verbose) {
-		const char *device = getenv("DRAGOMAN_DEVICE");
 		say("libraries from %s", plan->folder);
 		if (plan->preload.count)
 			say("loaded ahead of the program's own search path: %s", plan->preload.data);
-		say("device: %s", device && *device ? device : "cpu");
+		say_device();
 		say("starting %s", plan->path);
 	}
 	execv(plan->path, arguments);
