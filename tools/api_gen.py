@@ -8,11 +8,17 @@
     api_gen.py map      LIBRARY:MAJOR  spec/LIBRARY.api         the linker's version script
     api_gen.py procs    LIBRARY        spec/LIBRARY.api         names and versions for cuGetProcAddress
     api_gen.py status   LIBRARY        spec/errors.def          the table behind api_status_find()
+    api_gen.py types    LIBRARY:MAJOR  spec/LIBRARY.api         the types that the trace shows, as
+                                                                api/LIBRARY_types.h has them
 
-Each takes an output file after the input file. LIBRARY is cuda or cudart."""
+Each takes an output file after the input file; `types` then takes the command that preprocesses.
+LIBRARY is cuda or cudart."""
+import re
+import subprocess
 import sys
 
 from api_spec import read_errors, read_functions
+from c_types import Record, Types
 
 BANNER = '/* Made by tools/api_gen.py from {}: do not edit. */'
 # What an entry returns for a function that nothing implements.
@@ -104,23 +110,29 @@ def impl(library, path):
 
 
 def entry(function, suffix, number):
-    name = f'impl_{function.name}'
-    arguments, per_thread = [], bool(suffix)
+    """One exported function. The watched path works on copies, so that the usual one need not keep
+    its arguments in memory."""
+    implementation, arguments = f'impl_{function.name}', []
     for p in function.parameters:
         stream = STREAMS.get(p.type) if suffix == '_ptsz' else None
         arguments.append(f'{p.name} ? {p.name} : {stream}' if stream else p.name)
-    call = f'{name}({", ".join(arguments)})'
-    traced = ', '.join(f'&{p.name}' for p in function.parameters) or 'NULL'
-    out = [f'API_EXPORT {spaced(function.result)}{function.name}{suffix}({function.declarations()});',
-           f'API_EXPORT {spaced(function.result)}{function.name}{suffix}({function.declarations()})', '{']
-    if function.result == 'void':
-        out += [f'\tAPI_REQUIRE_VOID({name}, {number});', f'\tAPI_CALL_VOID({number}, {call}, {traced});']
-    else:
-        fallback = UNSUPPORTED.get(function.result, f'({function.result})0' if 'struct' not in function.result
-                                   else f'({function.result}){{ 0 }}')
-        out += [f'\tAPI_REQUIRE({name}, {number}, {fallback});',
-                f'\tAPI_CALL({function.result}, {number}, {call}, {traced});']
-    return out + ['}', '']
+    signature = f'{spaced(function.result)}{function.name}{suffix}({function.declarations()})'
+    returns = function.result != 'void'
+    fallback = UNSUPPORTED.get(function.result,
+                               f'({function.result})' + ('{ 0 }' if 'struct' in function.result else '0'))
+    call = f'{implementation}({", ".join(arguments)});'
+    store = 'api_result = ' if returns else ''
+    return ([f'API_EXPORT {signature};', f'API_EXPORT {signature}', '{'] +
+            ([f'\t{spaced(function.result)}api_result;'] if returns else []) +
+            [f'\tAPI_ENTER({implementation}, {number}, {fallback if returns else ""});',
+             '\tif (API_WATCHED) {'] +
+            [f'\t\t{spaced(p.type)}{p.name}_ = {p.name};' for p in function.parameters] +
+            [f'\t\tconst void *const api_arguments[] = {{ {", ".join(f"&{p.name}_" for p in function.parameters) or "0"} }};',
+             f'\t\tconst uint64_t api_start = api_watch_begin({number});',
+             f'\t\t{store}{call}',
+             f'\t\tapi_watch_end({number}, api_start, {"&api_result" if returns else "0"}, api_arguments);',
+             '\t} else {', f'\t\t{store}{call}', '\t}', '\tAPI_LEAVE();'] +
+            (['\treturn api_result;'] if returns else []) + ['}', ''])
 
 
 def numbered(rows, major):
@@ -179,11 +191,79 @@ def status(_library, path):
     return lines + ['};', f'const unsigned api_status_count = {len(lines) - 5};']
 
 
+ADDRESSES = re.compile(r'CUdeviceptr|CUtexObject|CUsurfObject|cuda(Texture|Surface)Object_t|Handle|size_t$')
+
+
+def kind_of(name, types):
+    """The enum trace_kind of a type."""
+    words, stars, function = types.resolve(name)
+    if function and not stars:
+        return 'OPAQUE'
+    if stars:
+        return 'POINTER'
+    if words in types.enums:
+        return 'ENUM'
+    if words in types.records:
+        return 'RECORD'
+    if words in ('float', 'double'):
+        return 'FLOAT'
+    if words == 'char':
+        return 'CHAR'
+    if re.search(r'\b(void|struct|union)\b', words):
+        return 'OPAQUE'
+    if 'unsigned' in words:
+        return 'ADDRESS' if ADDRESSES.search(name) and name != 'size_t' else 'UNSIGNED'
+    return 'SIGNED'
+
+
+def member_row(name, member):
+    if isinstance(member.type, (Record, list)) or not member.name:
+        return '\t{ 0 },'  # a union: which of its members is meant is not known here
+    count = member.array[1:-1] if member.array.count('[') == 1 else '1'
+    return (f'\t{{ "{member.name}", "{member.type}", offsetof({name}, {member.name}), {count}, '
+            f'{member.stars} }},')
+
+
+def types(library, path, major):
+    header = f'#include "api/{library}_types.h"\n'
+    known = Types(subprocess.run(sys.argv[5:], input=header, stdout=subprocess.PIPE, text=True, check=True).stdout)
+    wanted = set()
+    for function in read_functions(path):
+        if function.exported_by(major):
+            wanted.update(re.sub(r'\bconst\b|\*', '', t).strip()
+                          for t in [function.result] + [p.type for p in function.parameters])
+    pending = list(wanted)
+    while pending:
+        record = known.records.get(known.resolve(pending.pop())[0])
+        for member in record.members if record else []:
+            if isinstance(member.type, str) and member.type not in wanted:
+                wanted.add(member.type)
+                pending.append(member.type)
+    lines = [f'#include "api/{library}_types.h"', '#include "api/trace_types.h"', '']
+    rows = []
+    for number, name in enumerate(sorted(wanted)):
+        kind, detail = kind_of(name, known), '0, %s, NULL, NULL'
+        words = known.resolve(name)[0]
+        if kind == 'ENUM':
+            lines += [f'static const struct trace_name names_{number}[] = {{']
+            lines += [f'\t{{ (int){e}, "{e}" }},' for e in known.enums[words]] + ['};']
+            detail = f'{len(known.enums[words])}, %s, names_{number}, NULL'
+        elif kind == 'RECORD':
+            members = known.records[words].members
+            lines += [f'static const struct trace_member members_{number}[] = {{']
+            lines += [member_row(name, m) for m in members] + ['};']
+            detail = f'{len(members)}, %s, NULL, members_{number}'
+        size = '0' if kind == 'OPAQUE' else f'sizeof({name})'
+        rows.append(f'\t{{ "{name}", TRACE_{kind}, {detail % size} }},')
+    return lines + ['', 'const struct trace_type trace_types[] = {'] + rows + \
+        ['};', f'const unsigned trace_type_count = {len(rows)};']
+
+
 def main():
     kind, library, source, output = sys.argv[1:5]
     library, _, detail = library.partition(':')
-    if kind in ('entries', 'map'):
-        lines = {'entries': entries, 'map': version_map}[kind](library, source, int(detail))
+    if kind in ('entries', 'map', 'types'):
+        lines = {'entries': entries, 'map': version_map, 'types': types}[kind](library, source, int(detail))
     elif kind == 'functions':
         lines = functions(library, source, detail or None)
     else:

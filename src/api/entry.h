@@ -22,7 +22,7 @@ extern _Atomic bool api_missing_told[];
 /* The function that this thread is in. */
 extern _Thread_local const struct api_function *api_current __attribute__((tls_model("initial-exec")));
 /* Calls are traced or counted. Set once, before the program's first call. */
-extern bool api_watched;
+extern bool api_watched __attribute__((visibility("hidden")));
 
 /* Says once that nothing implements the function, and who called it. */
 void api_missing(unsigned number, const void *caller) __attribute__((cold));
@@ -31,42 +31,17 @@ uint64_t api_watch_begin(unsigned number) __attribute__((cold));
 void api_watch_end(unsigned number, uint64_t start, const void *result, const void *const *arguments)
 	__attribute__((cold));
 
-#define API_REQUIRE(function, number, otherwise)                                                   \
+/* The beginning and the end of an entry; `otherwise` is returned where nothing implements it. */
+#define API_ENTER(function, number, otherwise)                                                     \
 	if (!(function)) {                                                                         \
 		api_missing(number, __builtin_return_address(0));                                  \
 		return otherwise;                                                                  \
-	}
-
-#define API_REQUIRE_VOID(function, number)                                                         \
-	if (!(function)) {                                                                         \
-		api_missing(number, __builtin_return_address(0));                                  \
-		return;                                                                            \
-	}
-
-#define API_CALL(type, number, call, ...)                                                          \
-	const struct api_function *const api_before = api_current;                                 \
-	type api_result;                                                                           \
-	api_current = &api_functions[number];                                                      \
-	if (__builtin_expect(api_watched, 0)) {                                                    \
-		const uint64_t api_start = api_watch_begin(number);                                \
-		api_result = call;                                                                 \
-		api_watch_end(number, api_start, &api_result, (const void *const[]){ __VA_ARGS__ }); \
-	} else {                                                                                   \
-		api_result = call;                                                                 \
 	}                                                                                          \
-	api_current = api_before;                                                                  \
-	return api_result
-
-#define API_CALL_VOID(number, call, ...)                                                           \
 	const struct api_function *const api_before = api_current;                                 \
-	api_current = &api_functions[number];                                                      \
-	if (__builtin_expect(api_watched, 0)) {                                                    \
-		const uint64_t api_start = api_watch_begin(number);                                \
-		call;                                                                              \
-		api_watch_end(number, api_start, 0, (const void *const[]){ __VA_ARGS__ });         \
-	} else {                                                                                   \
-		call;                                                                              \
-	}                                                                                          \
-	api_current = api_before
+	api_current = &api_functions[number]
+
+#define API_LEAVE() (api_current = api_before)
+
+#define API_WATCHED __builtin_expect(api_watched, 0)
 
 #endif
