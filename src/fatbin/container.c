@@ -20,6 +20,7 @@ enum {
 	LARGEST_LIST = 1 << 16 /* entries in an image; libcublasLt has 5,424 */
 };
 static const uint32_t container_magic = 0xBA55ED50, container_magic_old = 0x1EE55A01;
+static const uint32_t lto_magic = 0x7F4E43ED, bitcode_magic = 0xDEC04342; /* nvcc -ltoir, LLVM */
 
 enum { RAW_PTX = 1, RAW_CUBIN = 2, RAW_CUBIN_OLD = 4, RAW_LTO_IR = 8 };
 enum {
@@ -345,6 +346,10 @@ static enum fatbin_status image_scan(struct fatbin *fatbin, const uint8_t *at, s
 					   "an archive of unknown size; link it with cuLinkAddData or cuLinkAddFile");
 		return archive_scan(fatbin, at, size, error);
 	}
+	if (size >= 4 && (get32(at) == lto_magic || get32(at) == bitcode_magic))
+		return fatbin_fail(error, FATBIN_NO_BINARY,
+				   "link-time code (%s), which we cannot compile; make PTX instead",
+				   get32(at) == lto_magic ? "LTO IR of nvcc -dlto" : "LLVM bitcode");
 	const char *text = (const char *)at;
 	size_t length = strnlen(text, size), skip = text_skip(text, length);
 	static const char version[] = ".version";

@@ -188,6 +188,14 @@ static void test_ptx_text(void **state UNUSED)
 	expect_error("", 1, FATBIN_INVALID, "neither PTX (it begins with .version) nor a cubin nor a fat binary");
 }
 
+static void test_link_time_code(void **state UNUSED)
+{
+	expect_error("\xed\x43\x4e\x7f\x01", 5, FATBIN_NO_BINARY,
+		     "link-time code (LTO IR of nvcc -dlto), which we cannot compile; make PTX instead");
+	expect_error("BC\xc0\xde", 4, FATBIN_NO_BINARY,
+		     "link-time code (LLVM bitcode), which we cannot compile; make PTX instead");
+}
+
 static void test_cubins(void **state UNUSED)
 {
 	struct text image = { 0 };
@@ -532,6 +540,7 @@ int main(void)
 		cmocka_unit_test(test_wrappers),
 		cmocka_unit_test(test_ptx_text),
 		cmocka_unit_test(test_cubins),
+		cmocka_unit_test(test_link_time_code),
 		cmocka_unit_test(test_objects_and_archives),
 		cmocka_unit_test(test_choice),
 		cmocka_unit_test(test_without_ptx),
