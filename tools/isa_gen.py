@@ -177,6 +177,9 @@ class Spec:
             for _, choices in row.slots:
                 self.mods.update(choices)
         self.mods.update(self.types)
+        for name in self.sets:
+            if name in self.mods:
+                sys.exit('%s: the set %s has the name of a modifier' % (path, name))
         self.mods = sorted(self.mods)
         self.opcodes = sorted({row.opcode for row in self.rows})
         self.name_rows()
