@@ -29,6 +29,12 @@ const char *api_function_name(void);
  * imply a stream, such as cuMemcpy. */
 bool api_per_thread_stream(void);
 
+/* Beside an implementation that checks its arguments and has nothing to do (a hint, a profiler
+ * mark): the status pages then say "accepted" and not "implemented". */
+#define API_ACCEPTED(function)                                                                     \
+	extern const char api_accepted_##function;                                                 \
+	const char api_accepted_##function = 1
+
 /* ---- status codes ------------------------------------------------------------------------------ */
 
 struct api_status {
