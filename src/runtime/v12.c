@@ -193,3 +193,9 @@ cudaError_t impl_cudaGetTextureObjectTextureDesc_v2(struct cudaTextureDesc_v2 *t
 {
 	return impl_cudaGetTextureObjectTextureDesc((struct cudaTextureDesc *)texture, object);
 }
+
+/* The file that the arguments name steered a profiler that is no more. */
+cudaError_t impl_cudaProfilerInitialize(const char *configuration, const char *output, cudaOutputMode_t mode)
+{
+	return RUNTIME(cuProfilerInitialize(configuration, output, (CUoutput_mode)mode));
+}
