@@ -14,7 +14,7 @@ FLAGS = ['pure', 'reads', 'writes', 'atomic', 'convergent', 'barrier', 'branch',
          'uniform', 'varying', 'traps']
 SHAPES = ['none', 'mov', 'cvt', 'add', 'sub', 'mul', 'mulwide', 'mad', 'madwide', 'shl', 'shr',
           'and', 'or', 'xor', 'not', 'neg', 'abs', 'min', 'max', 'select', 'compare', 'load']
-ROLES = {'label': 'ISA_LABEL', 'symbol': 'ISA_SYMBOL', 'list': 'ISA_LIST', 'any': 'ISA_ANY'}
+ROLES = {'label': 'ISA_LABEL', 'symbol': 'ISA_SYMBOL', 'list': 'ISA_LIST', 'any': 'ISA_ANY', 'imm': 'ISA_IMMEDIATE'}
 LLVM_BINARY = ['Add', 'Sub', 'Mul', 'And', 'Or', 'Xor', 'FAdd', 'FSub', 'FMul', 'FDiv']
 MAX_SLOTS, MAX_OPERANDS = 20, 12
 
@@ -163,7 +163,7 @@ def parse_operand(text, types):
 
 class Spec:
     def __init__(self, path):
-        self.types, self.sets, self.rows, self.sregs = [], {}, [], []
+        self.types, self.sets, self.rows, self.sregs, self.needs = [], {}, [], [], {}
         self.mods = set()
         with open(path, encoding='utf-8') as f:
             for number, line in enumerate(f, 1):
@@ -195,6 +195,8 @@ class Spec:
             if words[2] != '=':
                 raise SpecError('set NAME = choice choice')
             self.sets[words[1]] = [c for w in words[3:] for c in self.sets.get(w, count_up(w))]
+        elif words[0] == 'mod':
+            self.needs[words[1]] = (parse_version(words[2]), parse_target(words[3])[0])
         elif words[0] == 'sreg':
             self.add_sreg(words[1:])
         elif len(fields) in (4, 5):
@@ -273,7 +275,10 @@ def write_table(spec, out):
     out.write('};\n\nconst uint8_t isa_mod_types[] = {\n')
     for kind in spec.types:
         out.write('\t[MOD_%s] = %s,\n' % (identifier(kind), type_constant(kind)))
-    out.write('\t[ISA_MOD_COUNT] = 0\n};\n\nconst char *const isa_opcode_names[] = {\n')
+    out.write('\t[ISA_MOD_COUNT] = 0\n};\n\nconst struct isa_need isa_mod_needs[] = {\n')
+    for name, (version, sm) in spec.needs.items():
+        out.write('\t[MOD_%s] = { %d, %d },\n' % (identifier(name), version, sm))
+    out.write('\t[ISA_MOD_COUNT] = { 0, 0 }\n};\n\nconst char *const isa_opcode_names[] = {\n')
     for opcode in spec.opcodes:
         out.write('\t"%s",\n' % opcode)
     out.write('};\n\nconst uint16_t isa_opcode_first[] = {\n')

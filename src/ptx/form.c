@@ -4,6 +4,7 @@
  * worked out once and found by its text afterwards. */
 #include <stdio.h>
 
+#include "ptx/isa_index.h"
 #include "ptx/parser.h"
 
 struct spelling {
@@ -109,25 +110,27 @@ static void describe(struct ptx_form *form)
 	}
 }
 
-static unsigned target_of_row(const struct isa_row *row)
+static void need(struct parser *p, unsigned version, unsigned sm, const char *suffix, const char *text, struct ptx_location location)
 {
-	return row->sm ? row->sm : 10;
+	const struct ptx_module *module = p->module;
+	if (version > module->version)
+		parser_fail(p, location, "'%s' needs PTX ISA %u.%u; the module is of %u.%u", text, version / 10, version % 10,
+			    module->version / 10U, module->version % 10U);
+	if (sm > module->sm)
+		parser_fail(p, location, "'%s' needs target sm_%u%s; the module is for %s", text, sm, suffix, module->target);
 }
 
 /* A row with an `a` or `f` target is for that line of chips: the module must name such a target. */
-static void check_allowed(struct parser *p, const struct isa_row *row, const char *text, struct ptx_location location)
+static void check_allowed(struct parser *p, const struct ptx_form *form, struct ptx_location location)
 {
-	const struct ptx_module *module = p->module;
-	if (row->version > module->version)
-		parser_fail(p, location, "'%s' needs PTX ISA %u.%u; the module is of %u.%u", text, row->version / 10U,
-			    row->version % 10U, module->version / 10U, module->version % 10U);
-	if (row->sm > module->sm)
-		parser_fail(p, location, "'%s' needs target sm_%u%s; the module is for %s", text, target_of_row(row),
-			    row->arch_specific ? "a" : "", module->target);
-	char last = module->target[strlen(module->target) - 1];
+	const struct isa_row *row = form->row;
+	need(p, row->version, row->sm, row->arch_specific ? "a" : "", form->text, location);
+	for (unsigned i = 0; i < form->mod_count; i++)
+		need(p, isa_mod_needs[form->mods[i]].version, isa_mod_needs[form->mods[i]].sm, "", form->text, location);
+	char last = p->module->target[strlen(p->module->target) - 1];
 	if (row->arch_specific && last != 'a' && last != 'f')
 		parser_fail(p, location, "'%s' is there on architecture-specific targets only (sm_%ua); the module is for %s",
-			    text, target_of_row(row), module->target);
+			    form->text, row->sm, p->module->target);
 }
 
 static void read_mods(struct parser *p, struct spelling *s, const char *at, struct ptx_location location)
@@ -174,7 +177,7 @@ static struct ptx_form *form_make(struct parser *p, const char *text, size_t len
 		fail_no_row(p, &s, first, end, location);
 	form->text = arena_strndup(&p->module->arena, text, length);
 	form->mod_count = form->row->slot_count;
-	check_allowed(p, form->row, form->text, location);
+	check_allowed(p, form, location);
 	describe(form);
 	return form;
 }

@@ -37,7 +37,8 @@ enum isa_operand_role {
 	ISA_ADDRESS,  /* [a] */
 	ISA_VECTOR,   /* {a, b, …} of form->vector elements, or one register when that is 1 */
 	ISA_FRAGMENT, /* {…} whose length the form fixes elsewhere (mma, wmma, ldmatrix, tex) */
-	ISA_LABEL, ISA_SYMBOL, ISA_TEXTURE, ISA_LIST, ISA_ANY
+	ISA_LABEL, ISA_SYMBOL, ISA_TEXTURE, ISA_LIST, ISA_ANY,
+	ISA_IMMEDIATE /* integer constant only */
 };
 
 struct isa_operand {

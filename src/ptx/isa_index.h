@@ -1,4 +1,4 @@
-/* Tables of the generated isa_table.c that only src/ptx/isa.c searches. */
+/* Tables of the generated isa_table.c that only src/ptx uses. */
 #ifndef DRAGOMAN_PTX_ISA_INDEX_H
 #define DRAGOMAN_PTX_ISA_INDEX_H
 
@@ -6,6 +6,10 @@
 
 extern const char *const isa_mod_names[];    /* by enum ptx_mod: sorted */
 extern const uint8_t isa_mod_types[];        /* by enum ptx_mod: enum ptx_type, 0 for what is no type */
+struct isa_need {
+	uint16_t version, sm;
+};
+extern const struct isa_need isa_mod_needs[]; /* by enum ptx_mod: what it needs wherever it stands */
 extern const char *const isa_opcode_names[]; /* by enum isa_opcode: sorted */
 extern const uint16_t isa_opcode_first[];    /* by enum isa_opcode: its first row; one more at the end */
 extern const uint16_t isa_sregs_by_name[];   /* enum ptx_sreg, sorted by name */
