@@ -68,6 +68,7 @@ struct cpu_launch {
 	uint32_t static_shared;        /* bytes; dynamic shared memory starts at static_shared rounded up to 16 */
 	uint64_t grid_id;
 	uint32_t envreg[4];            /* %envreg0…3 (1,2: the grid-sync workspace) */
+	uint32_t sm_count;             /* %nsmid */
 	const char *name;              /* of the kernel, for messages */
 	void *runtime;                 /* backend/cpu's own */
 };

@@ -1,0 +1,636 @@
+/* Streams: a queue is a list of commands of which the first one runs (CUDA C Programming Guide, "Asynchronous Concurrent
+ * Execution"). Launches, copies and fills are done by the pool in items; waits and timestamps by whoever brings the
+ * queue there; host functions by a thread of their own. Whoever finishes the last item of a command advances its queue. */
+#define _GNU_SOURCE
+#include "backend/cpu/cpu.h"
+
+#include <stdlib.h>
+
+enum {
+	COPY_ITEM = 1 << 20,       /* bytes: a large copy is shared out in these */
+	COPY_AT_ONCE = 64 << 10,   /* a copy of no more than this on an idle queue is done by the caller: waking costs more */
+	ITEMS_A_WORKER = 16,
+	WAIT_SPIN_NS = 50000
+};
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+int cpu_queue_create(struct device *device, int priority, struct device_queue **out)
+{
+	struct device_queue *queue = aligned_alloc(64, align_up(sizeof *queue, 64));
+	if (!queue)
+		return STATUS_OUT_OF_MEMORY;
+	memset(queue, 0, sizeof *queue);
+	queue->device = device;
+	queue->priority = priority;
+	queue->slot = NO_SLOT;
+	atomic_store(&queue->references, 1);
+	*out = queue;
+	return STATUS_SUCCESS;
+}
+
+static void queue_unref(struct device_queue *queue)
+{
+	if (atomic_fetch_sub(&queue->references, 1) != 1)
+		return;
+	struct pool *pool = &queue->device->pool;
+	spinlock_lock(&pool->lock);
+	while (queue->spare) {
+		struct command *command = queue->spare;
+		queue->spare = command->next;
+		command->next = pool->spare_commands;
+		pool->spare_commands = command;
+	}
+	spinlock_unlock(&pool->lock);
+	free(queue);
+}
+
+void cpu_queue_destroy(struct device_queue *queue)
+{
+	if (!cpu_pool_forked())
+		cpu_queue_synchronize(queue, queue->submitted);
+	queue_unref(queue);
+}
+
+/* ---- commands -------------------------------------------------------------------------------- */
+
+static struct command *command_make(struct device *device)
+{
+	struct pool *pool = &device->pool;
+	spinlock_lock(&pool->lock);
+	struct command *command = pool->spare_commands;
+	if (command)
+		pool->spare_commands = command->next;
+	spinlock_unlock(&pool->lock);
+	if (command)
+		return command;
+	command = aligned_alloc(64, align_up(sizeof *command, 64));
+	if (!command)
+		return NULL;
+	memset(command, 0, sizeof *command);
+	spinlock_lock(&pool->lock);
+	command->next_made = pool->made_commands;
+	pool->made_commands = command;
+	spinlock_unlock(&pool->lock);
+	return command;
+}
+
+static struct command *command_take(struct device_queue *queue, enum command_kind kind)
+{
+	spinlock_lock(&queue->lock);
+	struct command *command = queue->spare;
+	if (command)
+		queue->spare = command->next;
+	spinlock_unlock(&queue->lock);
+	if (!command)
+		command = command_make(queue->device);
+	if (!command)
+		return NULL;
+	command->kind = kind;
+	command->queue = queue;
+	command->next = NULL;
+	command->items = 1;
+	return command;
+}
+
+static void command_give_locked(struct device_queue *queue, struct command *command)
+{
+	if (command->kind == COMMAND_LAUNCH && command->launch.parameters != command->launch.small)
+		free(command->launch.parameters);
+	else if (command->kind == COMMAND_WAIT)
+		queue_unref(command->wait.queue);
+	command->next = queue->spare;
+	queue->spare = command;
+}
+
+/* The head is done: the queue's count says so before anybody is told. */
+static void pop_locked(struct device_queue *queue)
+{
+	struct command *command = queue->head;
+	queue->head = command->next;
+	if (!queue->head)
+		queue->tail = NULL;
+	atomic_store(&queue->done, command->ticket);
+	atomic_store(&queue->done_word, (uint32_t)command->ticket);
+	command_give_locked(queue, command);
+}
+
+/* Is the other queue there yet? If not, `queue` will be advanced when it is. */
+static bool wait_is_over_locked(struct device_queue *queue)
+{
+	struct device_queue *other = queue->head->wait.queue;
+	uint64_t ticket = queue->head->wait.ticket;
+	if (atomic_load(&other->done) >= ticket)
+		return true;
+	struct pool *pool = &queue->device->pool;
+	spinlock_lock(&pool->lock);
+	struct device_queue *first = atomic_load(&other->dependents);
+	queue->next_dependent = first;
+	atomic_store(&other->dependents, queue);
+	/* It may have got there between; it looks for dependents after it has set `done`. */
+	bool over = atomic_load(&other->done) >= ticket;
+	if (over)
+		atomic_store(&other->dependents, first);
+	spinlock_unlock(&pool->lock);
+	return over;
+}
+
+/* Sets the head going, past what is done at once; true where workers have something to do. */
+static bool start_locked(struct device_queue *queue)
+{
+	while (queue->head) {
+		struct command *command = queue->head;
+		switch (command->kind) {
+		case COMMAND_LAUNCH:
+		case COMMAND_COPY:
+		case COMMAND_FILL:
+			cpu_pool_publish(queue->device, queue);
+			return true;
+		case COMMAND_HOST:
+			if (cpu_pool_host_function(queue->device, queue))
+				return false;
+			cpu_device_fail(queue->device, STATUS_OUT_OF_MEMORY);
+			break;
+		case COMMAND_WAIT:
+			if (!wait_is_over_locked(queue))
+				return false;
+			break;
+		case COMMAND_TIMESTAMP:
+			*command->timestamp = clock_ns();
+			break;
+		}
+		pop_locked(queue);
+	}
+	return false;
+}
+
+/* Tells those who wait for this queue how far it is. */
+static void queue_signal(struct device_queue *queue)
+{
+	if (atomic_load(&queue->sleepers))
+		cpu_futex_wake(&queue->done_word, INT32_MAX);
+	if (!atomic_load(&queue->dependents))
+		return;
+	struct pool *pool = &queue->device->pool;
+	struct device_queue *ready = NULL;
+	spinlock_lock(&pool->lock);
+	struct device_queue *dependent = atomic_load(&queue->dependents), *left = NULL;
+	while (dependent) {
+		struct device_queue *next = dependent->next_dependent;
+		struct device_queue **list = atomic_load(&queue->done) >= dependent->head->wait.ticket ? &ready : &left;
+		dependent->next_dependent = *list;
+		*list = dependent;
+		dependent = next;
+	}
+	atomic_store(&queue->dependents, left);
+	spinlock_unlock(&pool->lock);
+	while (ready) {
+		struct device_queue *next = ready->next_dependent;
+		cpu_queue_advance(ready);
+		ready = next;
+	}
+}
+
+static bool for_workers(enum command_kind kind)
+{
+	return kind == COMMAND_LAUNCH || kind == COMMAND_COPY || kind == COMMAND_FILL;
+}
+
+void cpu_queue_advance(struct device_queue *queue)
+{
+	struct device *device = queue->device;
+	/* The driver may destroy the queue as soon as it sees it done. */
+	atomic_fetch_add(&queue->references, 1);
+	struct command *command = queue->head;
+	if (command->kind == COMMAND_LAUNCH)
+		cpu_launch_finish(&command->launch, device);
+	bool was_published = for_workers(command->kind);
+	spinlock_lock(&queue->lock);
+	pop_locked(queue);
+	bool more = start_locked(queue);
+	if (was_published && !more)
+		cpu_pool_retire(device, queue);
+	spinlock_unlock(&queue->lock);
+	queue_signal(queue);
+	if (more)
+		cpu_pool_wake(device);
+	queue_unref(queue);
+}
+
+/* Hands a command over; the queue owns it from here on. */
+static void submit(struct device_queue *queue, struct command *command)
+{
+	bool more = false, first;
+	spinlock_lock(&queue->lock);
+	command->ticket = ++queue->submitted;
+	first = !queue->head;
+	if (first)
+		queue->head = command;
+	else
+		queue->tail->next = command;
+	queue->tail = command;
+	if (first)
+		more = start_locked(queue);
+	spinlock_unlock(&queue->lock);
+	if (more)
+		cpu_pool_wake(queue->device);
+	else if (first)
+		queue_signal(queue);
+}
+
+/* ---- launches -------------------------------------------------------------------------------- */
+
+static int check_shape(const struct launch_config *config, uint64_t *blocks, uint32_t *threads)
+{
+	uint64_t block = 1, grid = 1;
+	for (int i = 0; i < 3; i++) {
+		if (!config->grid[i] || !config->block[i] || config->block[i] > MAX_BLOCK_THREADS)
+			return STATUS_INVALID_VALUE;
+		block *= config->block[i];
+		if (__builtin_mul_overflow(grid, config->grid[i], &grid))
+			return STATUS_INVALID_VALUE;
+	}
+	if (block > MAX_BLOCK_THREADS)
+		return STATUS_INVALID_VALUE;
+	*blocks = grid;
+	*threads = (uint32_t)block;
+	return STATUS_SUCCESS;
+}
+
+static bool set_parameters(struct launch *launch, const struct launch_config *config, const struct kernel_info *info)
+{
+	size_t size = config->parameter_bytes > info->parameter_bytes ? config->parameter_bytes : info->parameter_bytes;
+	size_t padded = align_up(size ? size : 1, 64);
+	launch->parameters = padded <= sizeof launch->small ? launch->small : aligned_alloc(64, padded);
+	if (!launch->parameters)
+		return false;
+	if (config->parameter_bytes)
+		memcpy(launch->parameters, config->parameters, config->parameter_bytes);
+	memset(launch->parameters + config->parameter_bytes, 0, padded - config->parameter_bytes);
+	return true;
+}
+
+static void set_abi(struct launch *launch, struct device *device, const struct launch_config *config,
+		    struct device_kernel *kernel)
+{
+	const struct kernel_variant *variant = launch->variant;
+	struct cpu_launch *abi = &launch->abi;
+	*abi = (struct cpu_launch){
+		.parameters = launch->parameters,
+		.symbols = variant->symbols,
+		.services = &cpu_services,
+		.dynamic_shared = config->dynamic_shared,
+		.static_shared = variant->info.shared_bytes,
+		.grid_id = atomic_fetch_add_explicit(&device->grids, 1, memory_order_relaxed) + 1,
+		.sm_count = (uint32_t)device->pool.size,
+		.name = cpu_kernel_name(kernel),
+		.runtime = device,
+	};
+	memcpy(abi->grid, config->grid, sizeof abi->grid);
+	memcpy(abi->block, config->block, sizeof abi->block);
+	for (int i = 0; i < 3; i++)
+		abi->cluster[i] = config->cluster[i] ? config->cluster[i] : 1;
+	if (config->cooperative) {
+		/* The layout that cooperative groups' code expects of its workspace: its size, then the barrier's word. */
+		memset(&launch->workspace, 0, sizeof launch->workspace);
+		launch->workspace.size = sizeof launch->workspace;
+		abi->envreg[1] = (uint32_t)((uintptr_t)&launch->workspace >> 32);
+		abi->envreg[2] = (uint32_t)(uintptr_t)&launch->workspace;
+	}
+}
+
+/* Into how many items the grid is cut, and how many blocks of a concurrent one a worker holds. */
+static void set_items(struct command *command, const struct device *device, bool cooperative, uint32_t threads)
+{
+	struct launch *launch = &command->launch;
+	uint64_t blocks = launch->blocks, workers = (uint64_t)device->pool.size;
+	uint32_t flags = launch->variant->info.flags;
+	launch->concurrent = cooperative || (flags & (KERNEL_COOPERATIVE | KERNEL_YIELDS));
+	launch->chunk = launch->concurrent ? 1 : blocks / (workers * ITEMS_A_WORKER);
+	if (blocks > UINT32_MAX && launch->chunk < blocks >> 31)
+		launch->chunk = blocks >> 31;
+	if (!launch->chunk)
+		launch->chunk = 1;
+	command->items = (uint32_t)((blocks + launch->chunk - 1) / launch->chunk);
+	/* What cooperates must be resident as a whole; what merely spins, as many blocks as the GPU's multiprocessor holds. */
+	launch->resident_limit = 2048 / threads > 32 ? 32 : 2048 / threads;
+	if (cooperative || (flags & KERNEL_COOPERATIVE))
+		launch->resident_limit = UINT32_MAX;
+}
+
+int cpu_queue_launch(struct device_queue *queue, struct device_kernel *kernel, const struct launch_config *config)
+{
+	struct device *device = queue->device;
+	const struct kernel_variant *variant;
+	uint64_t blocks;
+	uint32_t threads;
+	int status = cpu_device_status(device);
+	if (!status)
+		status = check_shape(config, &blocks, &threads);
+	if (status)
+		return status;
+	bool small = true;
+	for (int i = 0; i < 3; i++)
+		small = small && (uint64_t)config->grid[i] * config->block[i] < UINT64_C(1) << 31;
+	status = cpu_kernel_variant_get(kernel, config->block, small, &variant);
+	if (status)
+		return status;
+	if (config->cluster[0] > 1 || config->cluster[1] > 1 || config->cluster[2] > 1) {
+		log_error("kernel %s: launches in clusters of blocks are not supported", cpu_kernel_name(kernel));
+		return STATUS_NOT_SUPPORTED;
+	}
+	if (align_up(variant->info.shared_bytes, 16) + (uint64_t)config->dynamic_shared > SHARED_OPTIN ||
+	    (variant->info.max_threads && threads > variant->info.max_threads))
+		return STATUS_INVALID_VALUE;
+	struct command *command = command_take(queue, COMMAND_LAUNCH);
+	if (!command)
+		return STATUS_OUT_OF_MEMORY;
+	struct launch *launch = &command->launch;
+	launch->variant = variant;
+	launch->blocks = blocks;
+	atomic_store_explicit(&launch->failed, 0, memory_order_relaxed);
+	memset(&launch->printed, 0, sizeof launch->printed);
+	launch->grid_arrived = launch->grid_exited = 0;
+	atomic_store_explicit(&launch->grid_generation, 0, memory_order_relaxed);
+	if (!set_parameters(launch, config, &variant->info)) {
+		spinlock_lock(&queue->lock);
+		launch->parameters = launch->small;
+		command_give_locked(queue, command);
+		spinlock_unlock(&queue->lock);
+		return STATUS_OUT_OF_MEMORY;
+	}
+	set_abi(launch, device, config, kernel);
+	set_items(command, device, config->cooperative, threads);
+	cpu_fault_install();
+	submit(queue, command);
+	return STATUS_SUCCESS;
+}
+
+/* ---- copies and fills ------------------------------------------------------------------------ */
+
+void cpu_copy_run_item(const struct copy *copy, uint32_t item)
+{
+	if (!copy->rows) {
+		uint64_t from = (uint64_t)item * COPY_ITEM;
+		uint64_t size = copy->width - from < COPY_ITEM ? copy->width - from : COPY_ITEM;
+		memmove(copy->to + from, copy->from + from, size);
+		return;
+	}
+	uint64_t rows = copy->height * copy->depth, row = item * copy->rows;
+	uint64_t end = rows - row < copy->rows ? rows : row + copy->rows;
+	for (; row < end; row++) {
+		uint64_t y = row % copy->height, z = row / copy->height;
+		memmove(copy->to + z * copy->to_slice + y * copy->to_pitch, copy->from + z * copy->from_slice + y * copy->from_pitch,
+			copy->width);
+	}
+}
+
+static void fill_row(uint8_t *to, uint64_t count, uint32_t value, unsigned element)
+{
+	if (element == 1) {
+		memset(to, (int)value, count);
+	} else if (element == 2) {
+		uint16_t half = (uint16_t)value;
+		for (uint64_t i = 0; i < count; i++)
+			memcpy(to + 2 * i, &half, 2);
+	} else {
+		for (uint64_t i = 0; i < count; i++)
+			memcpy(to + 4 * i, &value, 4);
+	}
+}
+
+void cpu_fill_run_item(const struct fill *fill, uint32_t item)
+{
+	if (!fill->rows) {
+		uint64_t from = (uint64_t)item * (COPY_ITEM / 4);
+		uint64_t count = fill->width - from < COPY_ITEM / 4 ? fill->width - from : COPY_ITEM / 4;
+		fill_row(fill->to + from * fill->element, count, fill->value, fill->element);
+		return;
+	}
+	uint64_t row = item * fill->rows;
+	uint64_t end = fill->height - row < fill->rows ? fill->height : row + fill->rows;
+	for (; row < end; row++)
+		fill_row(fill->to + row * fill->pitch, fill->width, fill->value, fill->element);
+}
+
+static void copy_at_once(void *argument)
+{
+	cpu_copy_run_item(argument, 0);
+}
+
+static void fill_at_once(void *argument)
+{
+	cpu_fill_run_item(argument, 0);
+}
+
+/* A small transfer on an idle queue, by the caller; false where it must be queued. */
+static bool at_once(struct device_queue *queue, uint64_t bytes, void (*body)(void *), void *argument)
+{
+	if (bytes > COPY_AT_ONCE)
+		return false;
+	struct worker *worker = cpu_pool_borrow(queue->device);
+	if (!worker)
+		return false;
+	spinlock_lock(&queue->lock);
+	bool idle = !queue->head;
+	if (idle) {
+		if (!cpu_worker_guard(worker, body, argument))
+			cpu_fault_report(worker);
+		uint64_t ticket = ++queue->submitted;
+		atomic_store(&queue->done, ticket);
+		atomic_store(&queue->done_word, (uint32_t)ticket);
+	}
+	spinlock_unlock(&queue->lock);
+	cpu_pool_return(queue->device, worker);
+	if (idle)
+		queue_signal(queue);
+	return idle;
+}
+
+static uint32_t item_count(uint64_t total, uint64_t *item)
+{
+	/* No more items than the counter holds. */
+	while (total / *item >= UINT32_MAX)
+		*item *= 2;
+	return (uint32_t)((total + *item - 1) / *item);
+}
+
+static int submit_copy(struct device_queue *queue, struct copy copy)
+{
+	int status = cpu_device_status(queue->device);
+	if (status || !copy.width || !copy.height || !copy.depth)
+		return status;
+	cpu_fault_install();
+	uint64_t rows = copy.height * copy.depth;
+	copy.rows = rows == 1 ? 0 : COPY_ITEM / copy.width + 1;
+	if (copy.width <= COPY_AT_ONCE && rows <= COPY_AT_ONCE) {
+		struct copy whole = copy;
+		whole.rows = rows == 1 ? 0 : rows;
+		if (at_once(queue, copy.width * rows, copy_at_once, &whole))
+			return STATUS_SUCCESS;
+	}
+	uint64_t linear = COPY_ITEM;
+	if (copy.rows ? rows / copy.rows >= UINT32_MAX : copy.width / linear >= UINT32_MAX)
+		return STATUS_INVALID_VALUE;
+	struct command *command = command_take(queue, COMMAND_COPY);
+	if (!command)
+		return STATUS_OUT_OF_MEMORY;
+	command->copy = copy;
+	command->items = copy.rows ? item_count(rows, &command->copy.rows) : item_count(copy.width, &linear);
+	submit(queue, command);
+	return STATUS_SUCCESS;
+}
+
+int cpu_queue_copy(struct device_queue *queue, void *to, const void *from, uint64_t size)
+{
+	return submit_copy(queue, (struct copy){ .to = to, .from = from, .width = size, .height = 1, .depth = 1 });
+}
+
+int cpu_queue_copy_2d(struct device_queue *queue, void *to, uint64_t to_pitch, uint64_t to_slice, const void *from,
+		  uint64_t from_pitch, uint64_t from_slice, uint64_t width, uint64_t height, uint64_t depth)
+{
+	struct copy copy = { to, from, to_pitch, to_slice, from_pitch, from_slice, width, height, depth, 0 };
+	/* What lies in one piece on both sides is copied as one. */
+	if (copy.to_pitch == width && copy.from_pitch == width && (depth == 1 || (to_slice == from_slice && to_slice == width * height))) {
+		copy.width = width * height * depth;
+		copy.height = copy.depth = 1;
+	}
+	return submit_copy(queue, copy);
+}
+
+int cpu_queue_fill(struct device_queue *queue, void *to, uint64_t pitch, uint32_t value, unsigned element, uint64_t width,
+	       uint64_t height)
+{
+	int status = cpu_device_status(queue->device);
+	if (status || !width || !height)
+		return status;
+	if (element != 1 && element != 2 && element != 4)
+		return STATUS_INVALID_VALUE;
+	cpu_fault_install();
+	struct fill fill = { .to = to, .pitch = pitch, .width = width, .height = height, .value = value, .element = element };
+	if (height > 1 && pitch == width * element) {
+		fill.width = width * height;
+		fill.height = 1;
+	}
+	/* Bytes that are all alike go through memset, whatever the element. */
+	if ((element == 4 && value == (value & 0xff) * 0x01010101u) || (element == 2 && (value & 0xffff) == (value & 0xff) * 0x0101u)) {
+		fill.width *= element;
+		fill.element = 1;
+	}
+	fill.rows = fill.height == 1 ? 0 : COPY_ITEM / (fill.width * fill.element) + 1;
+	if (fill.width <= COPY_AT_ONCE && fill.height <= COPY_AT_ONCE) {
+		struct fill whole = fill;
+		whole.rows = fill.height == 1 ? 0 : fill.height;
+		if (at_once(queue, fill.width * fill.height * fill.element, fill_at_once, &whole))
+			return STATUS_SUCCESS;
+	}
+	struct command *command = command_take(queue, COMMAND_FILL);
+	if (!command)
+		return STATUS_OUT_OF_MEMORY;
+	command->fill = fill;
+	uint64_t linear = COPY_ITEM / 4;
+	command->items = fill.rows ? item_count(fill.height, &command->fill.rows) : item_count(fill.width, &linear);
+	submit(queue, command);
+	return STATUS_SUCCESS;
+}
+
+/* ---- the rest -------------------------------------------------------------------------------- */
+
+int cpu_queue_host_function(struct device_queue *queue, void (*function)(void *), void *argument)
+{
+	if (cpu_pool_forked())
+		return STATUS_NOT_INITIALIZED;
+	struct command *command = command_take(queue, COMMAND_HOST);
+	if (!command)
+		return STATUS_OUT_OF_MEMORY;
+	command->host.function = function;
+	command->host.argument = argument;
+	submit(queue, command);
+	return STATUS_SUCCESS;
+}
+
+int cpu_queue_ticket(struct device_queue *queue, uint64_t *ticket)
+{
+	spinlock_lock(&queue->lock);
+	*ticket = queue->submitted;
+	spinlock_unlock(&queue->lock);
+	return STATUS_SUCCESS;
+}
+
+bool cpu_queue_done(struct device_queue *queue, uint64_t ticket)
+{
+	return atomic_load(&queue->done) >= ticket || cpu_pool_forked();
+}
+
+int cpu_queue_wait(struct device_queue *queue, struct device_queue *other, uint64_t ticket)
+{
+	if (cpu_pool_forked())
+		return STATUS_NOT_INITIALIZED;
+	if (queue == other || atomic_load(&other->done) >= ticket)
+		return STATUS_SUCCESS; /* in order anyway, or there already */
+	struct command *command = command_take(queue, COMMAND_WAIT);
+	if (!command)
+		return STATUS_OUT_OF_MEMORY;
+	command->wait.queue = other;
+	command->wait.ticket = ticket;
+	atomic_fetch_add(&other->references, 1);
+	submit(queue, command);
+	return STATUS_SUCCESS;
+}
+
+int cpu_queue_timestamp(struct device_queue *queue, uint64_t *when_ns)
+{
+	if (cpu_pool_forked())
+		return STATUS_NOT_INITIALIZED;
+	struct command *command = command_take(queue, COMMAND_TIMESTAMP);
+	if (!command)
+		return STATUS_OUT_OF_MEMORY;
+	command->timestamp = when_ns;
+	submit(queue, command);
+	return STATUS_SUCCESS;
+}
+
+/* Runs items of the queue until the ticket is reached or nothing was to be had for a while. */
+static void help(struct device_queue *queue, uint64_t ticket)
+{
+	struct device *device = queue->device;
+	if (!cpu_pool_help_begin(device))
+		return;
+	struct worker *worker = cpu_pool_borrow(device);
+	uint64_t end = 0;
+	while (worker && atomic_load_explicit(&queue->done, memory_order_acquire) < ticket) {
+		struct command *command = atomic_load_explicit(&queue->current, memory_order_acquire);
+		if (command && cpu_pool_run_item(worker, command)) {
+			end = 0;
+			continue;
+		}
+		for (int i = 0; i < 16 && atomic_load_explicit(&queue->done, memory_order_acquire) < ticket; i++)
+			cpu_relax();
+		uint64_t now = clock_ns();
+		if (!end)
+			end = now + WAIT_SPIN_NS;
+		else if (now > end)
+			break;
+	}
+	if (worker)
+		cpu_pool_return(device, worker);
+	cpu_pool_help_end(device);
+}
+
+int cpu_queue_synchronize(struct device_queue *queue, uint64_t ticket)
+{
+	struct device *device = queue->device;
+	if (cpu_pool_forked())
+		return STATUS_NOT_INITIALIZED;
+	if (atomic_load_explicit(&queue->done, memory_order_acquire) < ticket)
+		help(queue, ticket);
+	while (atomic_load(&queue->done) < ticket) {
+		atomic_fetch_add(&queue->sleepers, 1);
+		uint32_t word = atomic_load(&queue->done_word);
+		if (atomic_load(&queue->done) < ticket)
+			cpu_futex_wait(&queue->done_word, word);
+		atomic_fetch_sub(&queue->sleepers, 1);
+	}
+	cpu_device_flush_prints(device);
+	return cpu_device_status(device);
+}
