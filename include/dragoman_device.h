@@ -181,7 +181,7 @@ DRAGOMAN_DEVICE float expf(float x)
 {
 	float n = rintf(fminf(fmaxf(x, -110.0f), 90.0f) * 1.44269504f);
 	float r = fmaf(n, -0.693145752f, x);
-	r = fmaf(n, -1.42860677e-6f, r);
+	r = fmaf(n, -1.42860682e-6f, r);
 	float half_n = truncf(n * 0.5f);
 	float result = __nvvm_ex2_approx_f(r * 1.44269504f) * __nvvm_ex2_approx_f(half_n) * __nvvm_ex2_approx_f(n - half_n);
 	return x < -110.0f ? 0.0f : x > 90.0f ? __builtin_inff() : x != x ? x : result;
@@ -203,7 +203,7 @@ DRAGOMAN_DEVICE float logf(float x)
 	p = fmaf(p, z, 0.40000972f);
 	p = fmaf(p, z, 0.66666662f) * z;
 	float exponent = (float)e + scale;
-	return fmaf(exponent, 0.693145752f, fmaf(exponent, 1.42860677e-6f, fmaf(s, p, 2.0f * s)));
+	return fmaf(exponent, 0.693145752f, fmaf(exponent, 1.42860682e-6f, fmaf(s, p, 2.0f * s)));
 }
 DRAGOMAN_DEVICE float log2f(float x) { return logf(x) * 1.44269504f; }
 
