@@ -1,0 +1,330 @@
+/* Where memory operands point, and loads and stores of a piece's lanes.
+ *
+ * Generic, global and constant addresses are host pointers. Shared addresses are offsets from the block's shared memory, local ones
+ * offsets in the thread's own (PTX ISA 5.1, 6.4). A lane that takes no part reads from and writes to a scratch
+ * place instead of being branched around: a branch a lane costs more than all of the access. */
+#include "codegen/state.h"
+
+#include <stddef.h>
+
+#include "backend/cpu/abi.h"
+
+static LLVMValueRef i64_of(struct emitter *e, uint64_t value)
+{
+	return LLVMConstInt(int_type(e, 64), value, 0);
+}
+
+static LLVMValueRef add64(struct emitter *e, LLVMValueRef a, LLVMValueRef b)
+{
+	return LLVMBuildAdd(e->b, a, b, "");
+}
+
+static LLVMValueRef to_pointer(struct emitter *e, LLVMValueRef v)
+{
+	LLVMTypeRef type = ptr_type(e);
+	if (LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMVectorTypeKind)
+		type = LLVMVectorType(type, LLVMGetVectorSize(LLVMTypeOf(v)));
+	return LLVMBuildIntToPtr(e->b, v, type, "");
+}
+
+LLVMValueRef symbol_address(struct emitter *e, const struct ptx_symbol *symbol)
+{
+	struct emitter_state *s = e->state;
+	uintptr_t number = (uintptr_t)map_get(&s->symbol_numbers, symbol->name);
+	if (!number) {
+		vec_push(&s->symbol_list, symbol);
+		number = s->symbol_list.count;
+		map_put(&s->symbol_numbers, symbol->name, (void *)number);
+	}
+	LLVMValueRef index = LLVMConstInt(int_type(e, 64), number - 1, 0);
+	LLVMValueRef slot = LLVMBuildGEP2(e->b, ptr_type(e), s->symbols, &index, 1, "");
+	LLVMValueRef load = LLVMBuildLoad2(e->b, int_type(e, 64), slot, symbol->name);
+	unsigned kind = LLVMGetMDKindIDInContext(e->context, "invariant.load", 14);
+	LLVMSetMetadata(load, kind, LLVMMetadataAsValue(e->context, LLVMMDNodeInContext2(e->context, NULL, 0)));
+	return load;
+}
+
+/* ---- windows -------------------------------------------------------------------------------------------------------- */
+
+static enum ptx_space base_space(struct emitter *e, const struct ptx_operand *base, enum ptx_space space)
+{
+	if (base->kind != PTX_OP_SYMBOL || base->symbol->kind != PTX_SYMBOL_VARIABLE)
+		return space == PTX_SPACE_PARAM ? PTX_SPACE_GENERIC : space; /* [%rd] in .param: mov gave a host address */
+	const struct ptx_variable *variable = (const struct ptx_variable *)base->symbol;
+	if (ir_find_object(e->ir, e->inst->instance, variable) && variable->space == PTX_SPACE_PARAM)
+		return PTX_SPACE_LOCAL; /* a call's parameter that lives in memory */
+	if (space == PTX_SPACE_GENERIC || space == PTX_SPACE_PARAM)
+		return variable->space == PTX_SPACE_PARAM ? PTX_SPACE_GENERIC : variable->space;
+	return space;
+}
+
+/* Start of the current piece's own local memory: i64, scalar, of lane 0. */
+static LLVMValueRef local_base(struct emitter *e)
+{
+	enum piece piece = e->piece;
+	unsigned w = e->w;
+	if (piece == PIECE_CHUNK)
+		e->piece = PIECE_BASE;
+	e->w = 1;
+	LLVMValueRef thread = LLVMBuildZExt(e->b, thread_index(e), int_type(e, 64), "");
+	e->piece = piece;
+	e->w = w;
+	return add64(e, e->state->local, LLVMBuildMul(e->b, thread, i64_of(e, align_up(e->ir->local_bytes, 16)), ""));
+}
+
+static LLVMValueRef window_of(struct emitter *e, enum ptx_space space)
+{
+	if (space == PTX_SPACE_SHARED || space == PTX_SPACE_SHARED_CLUSTER)
+		return e->state->shared;
+	return space == PTX_SPACE_LOCAL ? local_base(e) : NULL;
+}
+
+/* The shape of an address operand's base register; immediates and symbols are uniform. */
+static struct ir_shape base_shape(struct emitter *e, const struct ptx_operand *base)
+{
+	struct ir_shape uniform = { .kind = IR_UNIFORM, .exact = true };
+	if (base->kind != PTX_OP_REGISTER)
+		return uniform;
+	for (unsigned i = 0; i < e->inst->use_count; i++)
+		if (e->inst->uses[i].operand == base && e->inst->uses[i].value != IR_NONE)
+			return e->ir->values.data[e->inst->uses[i].value].shape;
+	return uniform;
+}
+
+static LLVMValueRef read_base_register(struct emitter *e, const struct ptx_operand *base, enum piece piece)
+{
+	enum piece old = e->piece;
+	unsigned w = e->w;
+	bool narrow = base->kind == PTX_OP_REGISTER && ptx_type_bits(base->reg->type) == 32;
+	e->piece = piece;
+	e->w = piece == PIECE_CHUNK ? e->width : 1;
+	LLVMValueRef v = resize(e, value_of(e, base, narrow ? PTX_U32 : PTX_U64), 64, false);
+	e->piece = old;
+	e->w = w;
+	return v;
+}
+
+struct address emit_address(struct emitter *e, const struct ptx_operand *op, enum ptx_space space, unsigned access_bytes)
+{
+	const struct ptx_operand *base = op->kind == PTX_OP_ADDRESS ? &op->parts[0] : op;
+	struct ir_shape shape = base_shape(e, base);
+	int64_t offset = op->kind == PTX_OP_ADDRESS ? op->offset : 0;
+	space = base_space(e, base, space);
+	int64_t window_stride = space == PTX_SPACE_LOCAL && e->lanes > 1 ? (int64_t)align_up(e->ir->local_bytes, 16) : 0;
+	bool lanes = e->piece == PIECE_CHUNK && e->lanes > 1;
+	if (!lanes || shape.kind != IR_VARYING) {
+		enum piece piece = !lanes ? e->piece : shape.kind == IR_UNIFORM ? PIECE_UNIFORM : PIECE_BASE;
+		LLVMValueRef a = read_base_register(e, base, piece);
+		LLVMValueRef window = window_of(e, space);
+		if (window)
+			a = add64(e, a, window);
+		if (offset)
+			a = add64(e, a, i64_of(e, (uint64_t)offset));
+		int64_t stride = lanes ? (shape.kind == IR_AFFINE ? shape.stride : 0) + window_stride : 0;
+		return (struct address){ stride ? ADDRESS_STRIDED : ADDRESS_ONE, to_pointer(e, a), stride, access_bytes };
+	}
+	LLVMValueRef a = read_base_register(e, base, PIECE_CHUNK);
+	LLVMValueRef window = window_of(e, space);
+	if (window) {
+		window = splat(e, window);
+		if (window_stride) {
+			LLVMValueRef steps[MAX_WIDTH];
+			for (unsigned i = 0; i < e->w; i++)
+				steps[i] = i64_of(e, (uint64_t)window_stride * i);
+			window = add64(e, window, LLVMConstVector(steps, e->w));
+		}
+		a = add64(e, a, window);
+	}
+	if (offset)
+		a = add64(e, a, kbits(e, 64, (uint64_t)offset));
+	return (struct address){ ADDRESS_LANES, to_pointer(e, a), 0, access_bytes };
+}
+
+/* ---- accesses ---------------------------------------------------------------------------------------------------------- */
+
+static unsigned type_bytes(LLVMTypeRef lane)
+{
+	switch (LLVMGetTypeKind(lane)) {
+	case LLVMHalfTypeKind:
+		return 2;
+	case LLVMFloatTypeKind:
+		return 4;
+	case LLVMDoubleTypeKind:
+	case LLVMPointerTypeKind:
+		return 8;
+	case LLVMVectorTypeKind:
+		return LLVMGetVectorSize(lane) * type_bytes(LLVMGetElementType(lane));
+	default:
+		return (LLVMGetIntTypeWidth(lane) + 7) / 8;
+	}
+}
+
+static LLVMValueRef plain_load(struct emitter *e, LLVMTypeRef type, LLVMValueRef pointer, unsigned align, bool is_volatile)
+{
+	LLVMValueRef v = LLVMBuildLoad2(e->b, type, pointer, "");
+	LLVMSetAlignment(v, align);
+	LLVMSetVolatile(v, is_volatile);
+	return v;
+}
+
+static void plain_store(struct emitter *e, LLVMValueRef value, LLVMValueRef pointer, unsigned align, bool is_volatile)
+{
+	LLVMValueRef v = LLVMBuildStore(e->b, value, pointer);
+	LLVMSetAlignment(v, align);
+	LLVMSetVolatile(v, is_volatile);
+}
+
+static LLVMValueRef or_scratch(struct emitter *e, LLVMValueRef condition, LLVMValueRef pointer)
+{
+	return condition ? LLVMBuildSelect(e->b, condition, pointer, e->state->scratch, "") : pointer;
+}
+
+static LLVMValueRef lane_number(struct emitter *e, unsigned lane)
+{
+	return LLVMConstInt(int_type(e, 32), lane, 0);
+}
+
+/* ptr of one lane, the scratch place where it takes no part */
+static LLVMValueRef safe_pointer(struct emitter *e, struct address address, LLVMValueRef safe_lanes, unsigned lane)
+{
+	if (address.kind == ADDRESS_LANES)
+		return LLVMBuildExtractElement(e->b, safe_lanes, lane_number(e, lane), "");
+	LLVMValueRef at = LLVMConstInt(int_type(e, 64), (uint64_t)address.stride * lane, 0);
+	LLVMValueRef p = LLVMBuildGEP2(e->b, int_type(e, 8), address.pointer, &at, 1, "");
+	return or_scratch(e, e->mask ? LLVMBuildExtractElement(e->b, e->mask, lane_number(e, lane), "") : NULL, p);
+}
+
+static LLVMValueRef safe_lanes(struct emitter *e, struct address address)
+{
+	if (address.kind != ADDRESS_LANES)
+		return NULL;
+	return e->mask ? LLVMBuildSelect(e->b, e->mask, address.pointer, splat(e, e->state->scratch), "") : address.pointer;
+}
+
+static LLVMValueRef all_ones_mask(struct emitter *e)
+{
+	return e->mask ? e->mask : LLVMConstAllOnes(LLVMVectorType(int_type(e, 1), e->w));
+}
+
+static bool wide_lane(LLVMTypeRef lane)
+{
+	return LLVMGetTypeKind(lane) != LLVMVectorTypeKind && (type_bytes(lane) == 4 || type_bytes(lane) == 8);
+}
+
+static LLVMValueRef memory_intrinsic(struct emitter *e, const char *name, LLVMTypeRef const *overload, unsigned overload_count,
+				     LLVMValueRef *args, unsigned count)
+{
+	unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+	LLVMValueRef f = LLVMGetIntrinsicDeclaration(e->module, id, (LLVMTypeRef *)overload, overload_count);
+	LLVMTypeRef type = LLVMIntrinsicGetType(e->context, id, (LLVMTypeRef *)overload, overload_count);
+	return LLVMBuildCall2(e->b, type, f, args, count, "");
+}
+
+static LLVMValueRef load_scalar(struct emitter *e, struct address address, LLVMTypeRef lane, bool is_volatile)
+{
+	return plain_load(e, lane, or_scratch(e, e->mask, address.pointer), address.align, is_volatile);
+}
+
+LLVMValueRef load_lanes(struct emitter *e, struct address address, LLVMTypeRef lane, bool is_volatile)
+{
+	unsigned bytes = type_bytes(lane), align = address.align < bytes ? address.align : bytes;
+	if (e->w == 1)
+		return load_scalar(e, address, lane, is_volatile);
+	LLVMTypeRef type = LLVMVectorType(lane, e->w);
+	if (address.kind == ADDRESS_ONE) {
+		LLVMValueRef p = or_scratch(e, e->mask ? any_lane(e, e->mask) : NULL, address.pointer);
+		return splat(e, plain_load(e, lane, p, align, is_volatile));
+	}
+	if (address.kind == ADDRESS_STRIDED && address.stride == bytes) {
+		if (!e->mask)
+			return plain_load(e, type, address.pointer, align, is_volatile);
+		if (wide_lane(lane) && !is_volatile) {
+			LLVMTypeRef overload[2] = { type, ptr_type(e) };
+			LLVMValueRef args[4] = { address.pointer, LLVMConstInt(int_type(e, 32), align, 0), e->mask, LLVMConstNull(type) };
+			return memory_intrinsic(e, "llvm.masked.load", overload, 2, args, 4);
+		}
+	}
+	if (address.kind == ADDRESS_LANES && e->target->fast_gather && wide_lane(lane) && !is_volatile) {
+		LLVMTypeRef overload[2] = { type, LLVMTypeOf(address.pointer) };
+		LLVMValueRef args[4] = { address.pointer, LLVMConstInt(int_type(e, 32), align, 0), all_ones_mask(e), LLVMConstNull(type) };
+		return memory_intrinsic(e, "llvm.masked.gather", overload, 2, args, 4);
+	}
+	LLVMValueRef v = LLVMGetPoison(type), lanes = safe_lanes(e, address);
+	for (unsigned i = 0; i < e->w; i++)
+		v = LLVMBuildInsertElement(e->b, v, plain_load(e, lane, safe_pointer(e, address, lanes, i), align, is_volatile),
+					   lane_number(e, i), "");
+	return v;
+}
+
+/* One address for all lanes: one of them wins, here the last that takes part. */
+static void store_one(struct emitter *e, struct address address, LLVMValueRef value, unsigned align, bool is_volatile)
+{
+	LLVMTypeRef i32 = int_type(e, 32);
+	if (!e->mask) {
+		plain_store(e, LLVMBuildExtractElement(e->b, value, lane_number(e, e->w - 1), ""), address.pointer, align, is_volatile);
+		return;
+	}
+	LLVMValueRef bits = LLVMBuildZExt(e->b, LLVMBuildBitCast(e->b, e->mask, int_type(e, e->w), ""), i32, "");
+	LLVMValueRef any = LLVMBuildICmp(e->b, LLVMIntNE, bits, LLVMConstNull(i32), "");
+	LLVMValueRef args[2] = { LLVMBuildOr(e->b, bits, LLVMConstInt(i32, 1, 0), ""), LLVMConstInt(int_type(e, 1), 1, 0) };
+	unsigned id = LLVMLookupIntrinsicID("llvm.ctlz", 9);
+	LLVMValueRef zeros = LLVMBuildCall2(e->b, LLVMIntrinsicGetType(e->context, id, &i32, 1),
+					    LLVMGetIntrinsicDeclaration(e->module, id, &i32, 1), args, 2, "");
+	LLVMValueRef last = LLVMBuildSub(e->b, LLVMConstInt(i32, 31, 0), zeros, "");
+	plain_store(e, LLVMBuildExtractElement(e->b, value, last, ""), or_scratch(e, any, address.pointer), align, is_volatile);
+}
+
+static void store_contiguous(struct emitter *e, struct address address, LLVMValueRef value, unsigned align)
+{
+	LLVMTypeRef overload[2] = { LLVMTypeOf(value), ptr_type(e) };
+	LLVMValueRef args[4] = { value, address.pointer, LLVMConstInt(int_type(e, 32), align, 0), e->mask };
+	if (e->target->fast_masked_memory) {
+		memory_intrinsic(e, "llvm.masked.store", overload, 2, args, 4);
+		return;
+	}
+	/* a masked store costs ten plain ones; nearly always all lanes take part */
+	LLVMBasicBlockRef whole = new_block(e, "whole"), part = new_block(e, "part"), after = new_block(e, "after");
+	LLVMBuildCondBr(e->b, all_lanes(e, e->mask), whole, part);
+	LLVMPositionBuilderAtEnd(e->b, whole);
+	plain_store(e, value, address.pointer, align, false);
+	LLVMBuildBr(e->b, after);
+	LLVMPositionBuilderAtEnd(e->b, part);
+	memory_intrinsic(e, "llvm.masked.store", overload, 2, args, 4);
+	LLVMBuildBr(e->b, after);
+	LLVMPositionBuilderAtEnd(e->b, after);
+}
+
+void store_lanes(struct emitter *e, struct address address, LLVMValueRef value, bool is_volatile)
+{
+	LLVMTypeRef type = LLVMTypeOf(value);
+	if (e->w == 1) {
+		unsigned bytes = type_bytes(type), align = address.align < bytes ? address.align : bytes;
+		plain_store(e, value, or_scratch(e, e->mask, address.pointer), align, is_volatile);
+		return;
+	}
+	LLVMTypeRef lane = LLVMGetElementType(type);
+	unsigned bytes = type_bytes(lane), align = address.align < bytes ? address.align : bytes;
+	if (address.kind == ADDRESS_ONE) {
+		store_one(e, address, value, align, is_volatile);
+		return;
+	}
+	if (address.kind == ADDRESS_STRIDED && address.stride == bytes) {
+		if (!e->mask) {
+			plain_store(e, value, address.pointer, align, is_volatile);
+			return;
+		}
+		if (wide_lane(lane) && !is_volatile) {
+			store_contiguous(e, address, value, align);
+			return;
+		}
+	}
+	if (address.kind == ADDRESS_LANES && e->target->fast_gather && wide_lane(lane) && !is_volatile) {
+		LLVMTypeRef overload[2] = { type, LLVMTypeOf(address.pointer) };
+		LLVMValueRef args[4] = { value, address.pointer, LLVMConstInt(int_type(e, 32), align, 0), all_ones_mask(e) };
+		memory_intrinsic(e, "llvm.masked.scatter", overload, 2, args, 4);
+		return;
+	}
+	LLVMValueRef lanes = safe_lanes(e, address);
+	for (unsigned i = 0; i < e->w; i++)
+		plain_store(e, LLVMBuildExtractElement(e->b, value, lane_number(e, i), ""), safe_pointer(e, address, lanes, i), align, is_volatile);
+}

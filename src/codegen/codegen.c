@@ -1,0 +1,512 @@
+/* From a kernel to an object: builds the IR, emits LLVM IR through it, optimises, and writes the code.
+ *
+ * The function that comes out is described in backend/cpu/abi.h: a loop over groups of lanes around the kernel's blocks. */
+#include "codegen/codegen.h"
+
+#include <llvm-c/Analysis.h>
+#include <llvm-c/Error.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "backend/cpu/abi.h"
+#include "codegen/state.h"
+
+/* ---- small pieces of the emitters' interface ------------------------------------------------------------------------- */
+
+LLVMValueRef entry_alloca(struct emitter *e, LLVMTypeRef type, const char *name)
+{
+	LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b);
+	LLVMPositionBuilderBefore(e->b, LLVMGetBasicBlockTerminator(e->state->prologue));
+	LLVMValueRef slot = LLVMBuildAlloca(e->b, type, name);
+	LLVMPositionBuilderAtEnd(e->b, here);
+	return slot;
+}
+
+LLVMBasicBlockRef new_block(struct emitter *e, const char *name)
+{
+	return LLVMAppendBasicBlockInContext(e->context, e->function, name);
+}
+
+LLVMValueRef intrinsic(struct emitter *e, const char *name, LLVMValueRef const *arguments, unsigned count)
+{
+	LLVMTypeRef overload = LLVMTypeOf(arguments[0]);
+	unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+	if (!id) {
+		unsupported(e, "LLVM has no intrinsic %s", name);
+		return arguments[0];
+	}
+	LLVMValueRef f = LLVMGetIntrinsicDeclaration(e->module, id, &overload, 1);
+	LLVMTypeRef type = LLVMIntrinsicGetType(e->context, id, &overload, 1);
+	return LLVMBuildCall2(e->b, type, f, (LLVMValueRef *)arguments, count, "");
+}
+
+LLVMValueRef intrinsic1(struct emitter *e, const char *name, LLVMValueRef a)
+{
+	return intrinsic(e, name, &a, 1);
+}
+
+LLVMValueRef intrinsic2(struct emitter *e, const char *name, LLVMValueRef a, LLVMValueRef b)
+{
+	LLVMValueRef args[2] = { a, b };
+	return intrinsic(e, name, args, 2);
+}
+
+LLVMValueRef intrinsic3(struct emitter *e, const char *name, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+{
+	LLVMValueRef args[3] = { a, b, c };
+	return intrinsic(e, name, args, 3);
+}
+
+LLVMValueRef select_(struct emitter *e, LLVMValueRef condition, LLVMValueRef yes, LLVMValueRef no)
+{
+	return LLVMBuildSelect(e->b, condition, yes, no, "");
+}
+
+LLVMValueRef lane_get(struct emitter *e, LLVMValueRef piece, unsigned lane)
+{
+	if (LLVMGetTypeKind(LLVMTypeOf(piece)) != LLVMVectorTypeKind)
+		return piece;
+	return LLVMBuildExtractElement(e->b, piece, LLVMConstInt(int_type(e, 32), lane, 0), "");
+}
+
+LLVMValueRef lane_put(struct emitter *e, LLVMValueRef piece, LLVMValueRef scalar, unsigned lane)
+{
+	if (LLVMGetTypeKind(LLVMTypeOf(piece)) != LLVMVectorTypeKind)
+		return scalar;
+	return LLVMBuildInsertElement(e->b, piece, scalar, LLVMConstInt(int_type(e, 32), lane, 0), "");
+}
+
+LLVMValueRef undef_piece(struct emitter *e, LLVMTypeRef lane)
+{
+	return LLVMGetPoison(piece_of(e, lane));
+}
+
+LLVMValueRef any_lane(struct emitter *e, LLVMValueRef mask)
+{
+	LLVMTypeRef type = LLVMTypeOf(mask);
+	if (LLVMGetTypeKind(type) != LLVMVectorTypeKind)
+		return mask;
+	LLVMTypeRef bits = int_type(e, LLVMGetVectorSize(type));
+	return LLVMBuildICmp(e->b, LLVMIntNE, LLVMBuildBitCast(e->b, mask, bits, ""), LLVMConstNull(bits), "any");
+}
+
+LLVMValueRef all_lanes(struct emitter *e, LLVMValueRef mask)
+{
+	LLVMTypeRef type = LLVMTypeOf(mask);
+	if (LLVMGetTypeKind(type) != LLVMVectorTypeKind)
+		return mask;
+	LLVMTypeRef bits = int_type(e, LLVMGetVectorSize(type));
+	return LLVMBuildICmp(e->b, LLVMIntEQ, LLVMBuildBitCast(e->b, mask, bits, ""), LLVMConstAllOnes(bits), "all");
+}
+
+void for_each_active_lane(struct emitter *e, void (*emit_lane)(struct emitter *, unsigned, void *), void *data)
+{
+	for (unsigned lane = 0; lane < e->w; lane++) {
+		if (!e->mask) {
+			emit_lane(e, lane, data);
+			continue;
+		}
+		LLVMBasicBlockRef then = new_block(e, "lane"), after = new_block(e, "after");
+		LLVMBuildCondBr(e->b, lane_get(e, e->mask, lane), then, after);
+		LLVMPositionBuilderAtEnd(e->b, then);
+		emit_lane(e, lane, data);
+		LLVMBuildBr(e->b, after);
+		LLVMPositionBuilderAtEnd(e->b, after);
+	}
+}
+
+static LLVMValueRef load_field(struct emitter *e, LLVMValueRef object, LLVMTypeRef type, size_t offset)
+{
+	LLVMValueRef at = LLVMConstInt(int_type(e, 64), offset, 0);
+	LLVMValueRef load = LLVMBuildLoad2(e->b, type, LLVMBuildGEP2(e->b, int_type(e, 8), object, &at, 1, ""), "");
+	unsigned kind = LLVMGetMDKindIDInContext(e->context, "invariant.load", 14);
+	LLVMSetMetadata(load, kind, LLVMMetadataAsValue(e->context, LLVMMDNodeInContext2(e->context, NULL, 0)));
+	return load;
+}
+
+LLVMValueRef block_field(struct emitter *e, LLVMTypeRef type, size_t offset)
+{
+	return load_field(e, e->block, type, offset);
+}
+
+LLVMValueRef launch_field(struct emitter *e, LLVMTypeRef type, size_t offset)
+{
+	return load_field(e, e->state->launch, type, offset);
+}
+
+static bool may_suspend(size_t offset)
+{
+	static const size_t services[] = { offsetof(struct cpu_services, barrier), offsetof(struct cpu_services, exchange),
+					   offsetof(struct cpu_services, yield), offsetof(struct cpu_services, grid_barrier) };
+	for (size_t i = 0; i < ARRAY_LENGTH(services); i++)
+		if (services[i] == offset)
+			return true;
+	return false;
+}
+
+LLVMValueRef call_service(struct emitter *e, size_t offset, LLVMTypeRef result, LLVMTypeRef const *types, LLVMValueRef const *arguments,
+			  unsigned count)
+{
+	LLVMTypeRef all_types[12] = { ptr_type(e) };
+	LLVMValueRef all[12] = { e->block };
+	for (unsigned i = 0; i < count && i < 11; i++) {
+		all_types[i + 1] = types[i];
+		all[i + 1] = arguments[i];
+	}
+	if (may_suspend(offset))
+		e->state->kernel_flags |= KERNEL_SUSPENDS;
+	if (offset == offsetof(struct cpu_services, yield))
+		e->state->kernel_flags |= KERNEL_YIELDS;
+	if (offset == offsetof(struct cpu_services, grid_barrier))
+		e->state->kernel_flags |= KERNEL_COOPERATIVE;
+	if (offset == offsetof(struct cpu_services, print))
+		e->state->kernel_flags |= KERNEL_PRINTS;
+	LLVMValueRef function = load_field(e, e->state->services, ptr_type(e), offset);
+	LLVMTypeRef type = LLVMFunctionType(result, all_types, count + 1, 0);
+	return LLVMBuildCall2(e->b, type, function, all, count + 1, "");
+}
+
+LLVMValueRef thread_index(struct emitter *e)
+{
+	if (e->lanes == 1 || e->piece == PIECE_GROUP || e->piece == PIECE_UNIFORM)
+		return e->first_thread;
+	LLVMValueRef t = e->first_thread;
+	if (e->chunk)
+		t = LLVMBuildAdd(e->b, t, LLVMConstInt(int_type(e, 32), e->chunk * e->width, 0), "");
+	return e->piece == PIECE_BASE ? t : LLVMBuildAdd(e->b, splat(e, t), e->state->lane_numbers, "thread");
+}
+
+void unsupported(struct emitter *e, const char *format, ...)
+{
+	char text[512];
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(text, sizeof text, format, arguments);
+	va_end(arguments);
+	e->state->failed = true;
+	e->diagnostic->unsupported = true;
+	const struct ptx_instruction *in = e->inst ? e->inst->ptx : NULL;
+	ptx_error(e->diagnostic, e->ir->module, e->ir->kernel, in ? in->location : e->ir->kernel->symbol.location, "%s%s%s%s", text,
+		  in ? " ('" : "", in ? in->form->text : "", in ? "')" : "");
+}
+
+/* ---- the function around the blocks ------------------------------------------------------------------------------------ */
+
+static void add_attribute(struct emitter *e, const char *name, const char *value)
+{
+	LLVMAttributeRef a = LLVMCreateStringAttribute(e->context, name, (unsigned)strlen(name), value, (unsigned)strlen(value));
+	LLVMAddAttributeAtIndex(e->function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, a);
+}
+
+static void add_enum_attribute(struct emitter *e, unsigned index, const char *name, uint64_t value)
+{
+	unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+	LLVMAddAttributeAtIndex(e->function, index, LLVMCreateEnumAttribute(e->context, kind, value));
+}
+
+static void begin_function(struct emitter *e)
+{
+	struct emitter_state *s = e->state;
+	LLVMTypeRef i32 = int_type(e, 32), i64 = int_type(e, 64);
+	LLVMTypeRef types[3] = { ptr_type(e), i32, i32 };
+	e->function = LLVMAddFunction(e->module, "kernel", LLVMFunctionType(LLVMVoidTypeInContext(e->context), types, 3, 0));
+	add_attribute(e, "target-cpu", e->target->cpu);
+	add_attribute(e, "target-features", e->target->features);
+	add_attribute(e, "prefer-vector-width", "256");
+	add_enum_attribute(e, (unsigned)LLVMAttributeFunctionIndex, "nounwind", 0);
+	e->block = LLVMGetParam(e->function, 0);
+	LLVMValueRef first = LLVMGetParam(e->function, 1);
+	s->thread_end = LLVMGetParam(e->function, 2);
+	s->prologue = new_block(e, "prologue");
+	s->group_head = new_block(e, "group");
+	s->group_next = new_block(e, "next");
+	s->done = new_block(e, "done");
+	LLVMPositionBuilderAtEnd(e->b, s->prologue);
+	s->launch = block_field(e, ptr_type(e), offsetof(struct cpu_block, launch));
+	s->parameters = block_field(e, ptr_type(e), offsetof(struct cpu_block, parameters));
+	s->symbols = block_field(e, ptr_type(e), offsetof(struct cpu_block, symbols));
+	s->services = block_field(e, ptr_type(e), offsetof(struct cpu_block, services));
+	s->shared = block_field(e, i64, offsetof(struct cpu_block, shared));
+	s->local = block_field(e, i64, offsetof(struct cpu_block, local));
+	s->scratch = LLVMBuildAlloca(e->b, LLVMArrayType2(i64, 32), "scratch");
+	LLVMSetAlignment(s->scratch, 64);
+	LLVMBuildBr(e->b, s->group_head);
+	LLVMValueRef lanes[MAX_WIDTH];
+	for (unsigned i = 0; i < e->width; i++)
+		lanes[i] = LLVMConstInt(i32, i, 0);
+	s->lane_numbers = e->width > 1 ? LLVMConstVector(lanes, e->width) : lanes[0];
+
+	LLVMPositionBuilderAtEnd(e->b, s->group_head);
+	e->first_thread = LLVMBuildPhi(e->b, i32, "first_thread");
+	LLVMPositionBuilderAtEnd(e->b, s->group_next);
+	LLVMValueRef next = LLVMBuildAdd(e->b, e->first_thread, LLVMConstInt(i32, e->lanes, 0), "");
+	LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntULT, next, s->thread_end, ""), s->group_head, s->done);
+	LLVMValueRef values[2] = { first, next };
+	LLVMBasicBlockRef from[2] = { s->prologue, s->group_next };
+	LLVMAddIncoming(e->first_thread, values, from, 2);
+	LLVMPositionBuilderAtEnd(e->b, s->done);
+	LLVMBuildRetVoid(e->b);
+	LLVMPositionBuilderAtEnd(e->b, s->group_head);
+}
+
+static bool emit_kernel(struct emitter *e)
+{
+	struct emitter_state *s = e->state;
+	begin_function(e);
+	plan_build(&s->plan, s->arena, e->ir);
+	s->nodes = arena_array(s->arena, struct block_code, s->plan.node_count);
+	emitter_init_values(e);
+	emit_blocks(e);
+	return !s->failed;
+}
+
+static bool optimise(struct emitter *e, LLVMTargetMachineRef machine, unsigned opt_level)
+{
+	LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+	/* What pays for straight SIMD code, and no more: facts measured on the table of kernels in docs/performance.md. */
+	const char *passes = opt_level ? "function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),gvn,"
+					 "instcombine<no-verify-fixpoint>,simplifycfg)" :
+					 "function(sroa)";
+	LLVMErrorRef error = LLVMRunPasses(e->module, passes, machine, options);
+	LLVMDisposePassBuilderOptions(options);
+	if (!error)
+		return true;
+	char *message = LLVMGetErrorMessage(error);
+	log_error("LLVM: %s", message);
+	LLVMDisposeErrorMessage(message);
+	return false;
+}
+
+static void dump_text(const char *what, const char *kernel, const char *text)
+{
+	if (env_dump(what))
+		fprintf(stderr, "; ---- %s of %s\n%s\n", what, kernel, text);
+}
+
+static void dump_llvm(struct emitter *e)
+{
+	if (!env_dump("llvm"))
+		return;
+	char *text = LLVMPrintModuleToString(e->module);
+	dump_text("llvm", e->ir->kernel->symbol.name, text);
+	LLVMDisposeMessage(text);
+}
+
+static void dump_assembly(struct emitter *e, LLVMTargetMachineRef machine)
+{
+	if (!env_dump("asm"))
+		return;
+	LLVMMemoryBufferRef buffer;
+	char *message = NULL;
+	if (!LLVMTargetMachineEmitToMemoryBuffer(machine, e->module, LLVMAssemblyFile, &message, &buffer)) {
+		dump_text("asm", e->ir->kernel->symbol.name, LLVMGetBufferStart(buffer));
+		LLVMDisposeMemoryBuffer(buffer);
+	}
+}
+
+static bool verify(struct emitter *e)
+{
+	char *message = NULL;
+	bool broken = LLVMVerifyModule(e->module, LLVMReturnStatusAction, &message);
+	if (broken) {
+		char line[400];
+		snprintf(line, sizeof line, "%s", message);
+		e->inst = NULL;
+		unsupported(e, "internal error, please report it: LLVM says: %s", line);
+	}
+	LLVMDisposeMessage(message);
+	return !broken;
+}
+
+static void fill_info(struct emitter *e, struct compile_result *result)
+{
+	struct ir_func *ir = e->ir;
+	const struct ptx_function *kernel = ir->kernel;
+	uint32_t most = 0;
+	const uint32_t *bound = kernel->reqntid[0] ? kernel->reqntid : kernel->maxntid;
+	if (bound[0])
+		most = bound[0] * (bound[1] ? bound[1] : 1) * (bound[2] ? bound[2] : 1);
+	result->info = (struct kernel_info){
+		.abi = CPU_ABI,
+		.lanes = ir->lanes,
+		.shared_bytes = ir->shared_bytes,
+		.shared_align = ir->shared_align,
+		.local_bytes = ir->local_bytes,
+		.parameter_bytes = kernel->parameter_bytes,
+		.max_threads = most,
+		.registers = 32,
+		.flags = e->state->kernel_flags,
+		.symbol_count = (uint32_t)e->state->symbol_list.count,
+	};
+	struct text names = { 0 };
+	for (size_t i = 0; i < e->state->symbol_list.count; i++)
+		text_add(&names, e->state->symbol_list.data[i]->name, strlen(e->state->symbol_list.data[i]->name) + 1);
+	result->symbols = names.data;
+	result->symbols_size = names.count;
+}
+
+static bool write_object(struct emitter *e, LLVMTargetMachineRef machine, struct compile_result *result)
+{
+	LLVMMemoryBufferRef buffer;
+	char *message = NULL;
+	if (LLVMTargetMachineEmitToMemoryBuffer(machine, e->module, LLVMObjectFile, &message, &buffer)) {
+		e->inst = NULL;
+		unsupported(e, "LLVM cannot make code: %s", message);
+		LLVMDisposeMessage(message);
+		return false;
+	}
+	result->object_size = LLVMGetBufferSize(buffer);
+	result->object = malloc(result->object_size ? result->object_size : 1);
+	if (result->object)
+		memcpy(result->object, LLVMGetBufferStart(buffer), result->object_size);
+	LLVMDisposeMemoryBuffer(buffer);
+	return result->object != NULL;
+}
+
+/* ---- compilation ------------------------------------------------------------------------------------------------------------ */
+
+static pthread_once_t llvm_once = PTHREAD_ONCE_INIT;
+
+static void llvm_start(void)
+{
+	LLVMInitializeNativeTarget();
+	LLVMInitializeNativeAsmPrinter();
+}
+
+struct compilation {
+	struct arena arena;
+	struct target target;
+	struct emitter e;
+	struct emitter_state state;
+	LLVMTargetMachineRef machine;
+};
+
+static void compilation_fini(struct compilation *c)
+{
+	if (c->e.b)
+		LLVMDisposeBuilder(c->e.b);
+	if (c->e.module)
+		LLVMDisposeModule(c->e.module);
+	if (c->e.context)
+		LLVMContextDispose(c->e.context);
+	if (c->machine)
+		LLVMDisposeTargetMachine(c->machine);
+	if (c->e.ir)
+		ir_destroy(c->e.ir);
+	vec_fini(&c->state.symbol_list);
+	map_fini(&c->state.symbol_numbers);
+	arena_fini(&c->arena);
+}
+
+/* Up to verified LLVM IR, not optimised. */
+static bool compilation_emit(struct compilation *c, const struct ptx_module *module, const struct ptx_function *kernel,
+			     const struct compile_options *given, struct ptx_diagnostic *diagnostic)
+{
+	pthread_once(&llvm_once, llvm_start);
+	arena_init(&c->arena);
+	struct compile_options options = *given;
+	if (!target_init(&c->target, &options)) {
+		ptx_error(diagnostic, module, kernel, kernel->symbol.location, "no code can be made for the target '%s'", options.target);
+		return false;
+	}
+	options.vector = (uint8_t)c->target.width;
+	struct emitter *e = &c->e;
+	e->ir = ir_build(&c->arena, module, kernel, &options, diagnostic);
+	if (!e->ir)
+		return false;
+	if (env_dump("ir")) {
+		struct text text = { 0 };
+		ir_print(e->ir, &text);
+		dump_text("ir", kernel->symbol.name, text.data);
+		text_fini(&text);
+	}
+	struct text why = { 0 };
+	if (env_flag("DRAGOMAN_VALIDATE") && !ir_verify(e->ir, &why)) {
+		ptx_error(diagnostic, module, kernel, kernel->symbol.location, "internal error, please report it: %s", why.data);
+		text_fini(&why);
+		return false;
+	}
+	c->machine = c->target.machine(&c->target, options.opt_level);
+	if (!c->machine)
+		return false;
+	e->context = LLVMContextCreate();
+	e->module = LLVMModuleCreateWithNameInContext(kernel->symbol.name, e->context);
+	LLVMSetTarget(e->module, c->target.triple);
+	LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(c->machine);
+	LLVMSetModuleDataLayout(e->module, layout);
+	LLVMDisposeTargetData(layout);
+	e->b = LLVMCreateBuilderInContext(e->context);
+	e->target = &c->target;
+	e->diagnostic = diagnostic;
+	e->width = e->ir->width;
+	e->chunks = e->ir->chunks;
+	e->lanes = e->ir->lanes;
+	e->w = 1;
+	e->state = &c->state;
+	c->state.arena = &c->arena;
+	c->state.kernel_flags = e->ir->kernel_flags;
+	return emit_kernel(e) && verify(e);
+}
+
+static bool compile(const struct ptx_module *module, const struct ptx_function *kernel, const struct compile_options *options,
+		    struct compile_result *result, struct ptx_diagnostic *diagnostic)
+{
+	struct compilation c = { 0 };
+	*result = (struct compile_result){ 0 };
+	uint64_t start = clock_ns();
+	bool ok = compilation_emit(&c, module, kernel, options, diagnostic);
+	if (ok) {
+		ok = optimise(&c.e, c.machine, options->opt_level);
+		dump_llvm(&c.e);
+		dump_assembly(&c.e, c.machine);
+	}
+	if (ok)
+		fill_info(&c.e, result);
+	ok = ok && write_object(&c.e, c.machine, result);
+	compilation_fini(&c);
+	log_debug("%s %s for %u,%u,%u in %.1f ms", ok ? "compiled" : "could not compile", kernel->symbol.name, options->block[0],
+		  options->block[1], options->block[2], (double)(clock_ns() - start) / 1e6);
+	if (!ok)
+		compile_result_fini(result);
+	return ok;
+}
+
+static char *dump(const struct ptx_module *module, const struct ptx_function *kernel, const struct compile_options *options,
+		  const char *what, struct ptx_diagnostic *diagnostic)
+{
+	struct compilation c = { 0 };
+	char *out = NULL;
+	if (compilation_emit(&c, module, kernel, options, diagnostic)) {
+		struct text text = { 0 };
+		if (!strcmp(what, "ir")) {
+			ir_print(c.e.ir, &text);
+			out = text.data;
+		} else if (optimise(&c.e, c.machine, options->opt_level)) {
+			LLVMMemoryBufferRef buffer;
+			char *message = NULL;
+			if (!strcmp(what, "llvm")) {
+				char *printed = LLVMPrintModuleToString(c.e.module);
+				out = strdup(printed);
+				LLVMDisposeMessage(printed);
+			} else if (!LLVMTargetMachineEmitToMemoryBuffer(c.machine, c.e.module, LLVMAssemblyFile, &message, &buffer)) {
+				out = strndup(LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer));
+				LLVMDisposeMemoryBuffer(buffer);
+			}
+		}
+	}
+	compilation_fini(&c);
+	return out;
+}
+
+__attribute__((visibility("default"))) const struct compiler *dragoman_compiler(void)
+{
+	static char version[64];
+	static struct compiler compiler = { COMPILER_INTERFACE, version, compile, dump };
+	unsigned major, minor, patch;
+	LLVMGetVersion(&major, &minor, &patch);
+	snprintf(version, sizeof version, "dragoman %s, LLVM %u.%u.%u", DRAGOMAN_VERSION, major, minor, patch);
+	return &compiler;
+}

@@ -1,0 +1,316 @@
+/* Blocks, branches, masks and phis, as the plan says (plan.h). In the scalar form all of it falls back to an
+ * ordinary graph: one lane, no masks.
+ *
+ * Masks and phis live in allocas between blocks; LLVM's sroa makes registers of them. */
+#include <stdio.h>
+
+#include "codegen/state.h"
+
+static LLVMTypeRef mask_lane_type(struct emitter *e)
+{
+	/* <n x i1> across blocks becomes <n x i16> on a machine without mask registers; full-width lanes stay as they are */
+	return int_type(e, e->target->bit_masks || e->width == 1 ? 1 : 32);
+}
+
+static LLVMTypeRef mask_type(struct emitter *e)
+{
+	LLVMTypeRef lane = mask_lane_type(e);
+	return e->width == 1 ? lane : LLVMVectorType(lane, e->width);
+}
+
+static LLVMTypeRef bool_type(struct emitter *e)
+{
+	LLVMTypeRef lane = int_type(e, 1);
+	return e->width == 1 ? lane : LLVMVectorType(lane, e->width);
+}
+
+static LLVMValueRef load_mask(struct emitter *e, LLVMValueRef slot)
+{
+	LLVMValueRef m = LLVMBuildLoad2(e->b, mask_type(e), slot, "");
+	if (mask_type(e) == bool_type(e))
+		return m;
+	return LLVMBuildICmp(e->b, LLVMIntSLT, m, LLVMConstNull(mask_type(e)), "mask");
+}
+
+static void store_mask(struct emitter *e, LLVMValueRef slot, LLVMValueRef mask)
+{
+	if (mask_type(e) != bool_type(e))
+		mask = LLVMBuildSExt(e->b, mask, mask_type(e), "");
+	LLVMBuildStore(e->b, mask, slot);
+}
+
+static LLVMValueRef mask_of(struct emitter *e, const struct lane_masks *masks, unsigned chunk)
+{
+	return masks->full ? LLVMConstAllOnes(bool_type(e)) : masks->chunk[chunk];
+}
+
+static LLVMValueRef any_of(struct emitter *e, const struct lane_masks *masks)
+{
+	if (masks->full)
+		return LLVMConstInt(int_type(e, 1), 1, 0);
+	LLVMValueRef all = masks->chunk[0];
+	for (unsigned c = 1; c < e->chunks; c++)
+		all = LLVMBuildOr(e->b, all, masks->chunk[c], "");
+	return any_lane(e, all);
+}
+
+void current_masks(struct emitter *e, struct lane_masks *out)
+{
+	*out = e->state->nodes[e->state->plan.nodes[e->state->node].mask_class].masks;
+}
+
+/* The node whose slots hold the mask that a block runs under, or IR_NONE where it shares its class's. */
+static bool has_own_mask(struct emitter *e, uint32_t block)
+{
+	return block != 0 && block != 1 && e->lanes > 1 && e->state->plan.nodes[block].mask_class == block;
+}
+
+static void make_slots(struct emitter *e)
+{
+	struct emitter_state *s = e->state;
+	for (uint32_t i = 0; i < e->ir->order_count; i++) {
+		uint32_t block = e->ir->order[i];
+		struct block_code *code = &s->nodes[block];
+		if (!has_own_mask(e, block))
+			continue;
+		code->mask_slots = arena_array(s->arena, LLVMValueRef, e->chunks);
+		for (unsigned c = 0; c < e->chunks; c++)
+			code->mask_slots[c] = entry_alloca(e, mask_type(e), "mask");
+	}
+}
+
+static void make_blocks(struct emitter *e)
+{
+	struct emitter_state *s = e->state;
+	for (uint32_t i = 0; i < s->plan.sequence_count; i++) {
+		uint32_t node = s->plan.sequence[i];
+		struct block_code *code = &s->nodes[node];
+		if (node == 1) {
+			code->entry = code->body = s->group_next;
+			continue;
+		}
+		char name[32];
+		snprintf(name, sizeof name, node < e->ir->blocks.count ? "block%u" : "latch%u",
+			 node < e->ir->blocks.count ? node : node - (uint32_t)e->ir->blocks.count);
+		code->entry = new_block(e, name);
+		code->body = s->plan.nodes[node].skip != IR_NONE ? new_block(e, "run") : code->entry;
+	}
+}
+
+/* ---- edges ------------------------------------------------------------------------------------------------------- */
+
+/* Gives the edge's lanes to the successor: its mask and its phis. */
+static void emit_edge(struct emitter *e, uint32_t block, uint32_t successor, const struct lane_masks *edge)
+{
+	struct emitter_state *s = e->state;
+	uint32_t to = e->ir->blocks.data[block].succs[successor];
+	const struct ir_block *t = &e->ir->blocks.data[to];
+	if (has_own_mask(e, to)) {
+		for (unsigned c = 0; c < e->chunks; c++) {
+			LLVMValueRef m = mask_of(e, edge, c);
+			if (s->plan.nodes[plan_target(&s->plan, block, successor)].deferred || t->preds.count > 1)
+				m = LLVMBuildOr(e->b, load_mask(e, s->nodes[to].mask_slots[c]), m, "");
+			store_mask(e, s->nodes[to].mask_slots[c], m);
+		}
+	}
+	if (!t->phis.count)
+		return;
+	bool whole = plan_edge_is_whole(&s->plan, block, successor);
+	LLVMValueRef any = whole ? NULL : any_of(e, edge);
+	for (size_t p = 0; p < t->preds.count; p++)
+		for (size_t i = 0; t->preds.data[p] == block && i < t->phis.count; i++)
+			store_phi(e, t->phis.data[i].value, t->phis.data[i].arguments[p], edge, any, whole);
+}
+
+static void edge_masks(struct emitter *e, const struct lane_masks *from, uint32_t condition, bool negated, uint32_t index,
+		       bool is_switch, struct lane_masks *out)
+{
+	out->full = false;
+	e->piece = PIECE_CHUNK;
+	e->w = e->width;
+	for (unsigned c = 0; c < e->chunks; c++) {
+		e->chunk = c;
+		LLVMValueRef m;
+		if (is_switch) {
+			LLVMValueRef v = read_chunk(e, condition, c);
+			m = LLVMBuildICmp(e->b, LLVMIntEQ, v, splat(e, LLVMConstInt(int_type(e, 32), index, 0)), "");
+		} else {
+			m = condition_chunk(e, condition, c);
+			if (negated)
+				m = LLVMBuildNot(e->b, m, "");
+		}
+		out->chunk[c] = from->full ? m : LLVMBuildAnd(e->b, from->chunk[c], m, "");
+	}
+}
+
+/* A branch that lanes take different ways: each successor gets its lanes, control goes on in order. */
+static void end_linear(struct emitter *e, uint32_t block)
+{
+	struct emitter_state *s = e->state;
+	const struct ir_block *b = &e->ir->blocks.data[block];
+	struct lane_masks from, edge;
+	current_masks(e, &from);
+	for (uint32_t i = 0; i < b->succ_count; i++) {
+		if (b->succs[i] == 1)
+			continue; /* these are done */
+		edge_masks(e, &from, b->condition, b->end == IR_END_BRANCH && (i == 1) != b->negated, i, b->end == IR_END_SWITCH, &edge);
+		emit_edge(e, block, i, &edge);
+	}
+	LLVMBuildBr(e->b, s->nodes[s->plan.nodes[block].next[0]].entry);
+}
+
+static bool edge_needs_code(struct emitter *e, uint32_t block, uint32_t successor)
+{
+	uint32_t to = e->ir->blocks.data[block].succs[successor];
+	return to != 1 && (has_own_mask(e, to) || e->ir->blocks.data[to].phis.count);
+}
+
+/* The block that a uniform branch goes to for successor i: the next node, or code for the edge in front of it. */
+static LLVMBasicBlockRef edge_block(struct emitter *e, uint32_t block, uint32_t i, const struct lane_masks *from)
+{
+	struct emitter_state *s = e->state;
+	LLVMBasicBlockRef next = s->nodes[s->plan.nodes[block].next[i]].entry;
+	if (!edge_needs_code(e, block, i))
+		return next;
+	LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b), edge = new_block(e, "edge");
+	LLVMPositionBuilderAtEnd(e->b, edge);
+	emit_edge(e, block, i, from);
+	LLVMBuildBr(e->b, next);
+	LLVMPositionBuilderAtEnd(e->b, here);
+	return edge;
+}
+
+static void end_uniform(struct emitter *e, uint32_t block)
+{
+	struct emitter_state *s = e->state;
+	const struct ir_block *b = &e->ir->blocks.data[block];
+	struct lane_masks from;
+	current_masks(e, &from);
+	if (b->end == IR_END_JUMP) {
+		if (b->succs[0] != 1)
+			emit_edge(e, block, 0, &from);
+		LLVMBuildBr(e->b, s->nodes[s->plan.nodes[block].next[0]].entry);
+		return;
+	}
+	e->piece = PIECE_UNIFORM;
+	e->w = 1;
+	LLVMValueRef condition = read_uniform(e, b->condition);
+	if (b->end == IR_END_BRANCH) {
+		LLVMBasicBlockRef yes = edge_block(e, block, b->negated ? 1 : 0, &from);
+		LLVMBasicBlockRef no = edge_block(e, block, b->negated ? 0 : 1, &from);
+		LLVMBuildCondBr(e->b, condition, yes, no);
+		return;
+	}
+	LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b), wrong = new_block(e, "nowhere");
+	LLVMPositionBuilderAtEnd(e->b, wrong);
+	LLVMBuildBr(e->b, s->group_next); /* an index past the list: undefined by the manual */
+	LLVMPositionBuilderAtEnd(e->b, here);
+	LLVMValueRef sw = LLVMBuildSwitch(e->b, condition, wrong, b->succ_count);
+	for (uint32_t i = 0; i < b->succ_count; i++)
+		LLVMAddCase(sw, LLVMConstInt(LLVMTypeOf(condition), i, 0), edge_block(e, block, i, &from));
+}
+
+/* ---- blocks -------------------------------------------------------------------------------------------------------- */
+
+/* Takes the block's lanes from its slots, which are then free for those that come next. */
+static void begin_block(struct emitter *e, uint32_t block)
+{
+	struct emitter_state *s = e->state;
+	struct block_code *code = &s->nodes[block];
+	if (code->mask_slots) {
+		LLVMPositionBuilderAtEnd(e->b, code->entry);
+		if (code->entry != code->body) {
+			struct lane_masks masks = { .full = false };
+			for (unsigned c = 0; c < e->chunks; c++)
+				masks.chunk[c] = load_mask(e, code->mask_slots[c]);
+			LLVMBuildCondBr(e->b, any_of(e, &masks), code->body, s->nodes[s->plan.nodes[block].skip].entry);
+		}
+		LLVMPositionBuilderAtEnd(e->b, code->body);
+		for (unsigned c = 0; c < e->chunks; c++) {
+			code->masks.chunk[c] = load_mask(e, code->mask_slots[c]);
+			LLVMBuildStore(e->b, LLVMConstNull(mask_type(e)), code->mask_slots[c]);
+		}
+		return;
+	}
+	LLVMPositionBuilderAtEnd(e->b, code->body);
+	if (block != 0)
+		return;
+	/* the entry: threads that the block has */
+	code->masks.full = true;
+	const uint32_t *shape = e->ir->options.block;
+	if (e->lanes == 1 || (shape[0] && shape[0] * shape[1] * shape[2] % e->lanes == 0))
+		return;
+	code->masks.full = false;
+	e->piece = PIECE_CHUNK;
+	e->w = e->width;
+	for (unsigned c = 0; c < e->chunks; c++) {
+		e->chunk = c;
+		code->masks.chunk[c] = LLVMBuildICmp(e->b, LLVMIntULT, thread_index(e), splat(e, s->thread_end), "mask");
+	}
+}
+
+static void clear_slots(struct emitter *e)
+{
+	for (uint32_t i = 0; i < e->ir->order_count; i++) {
+		struct block_code *code = &e->state->nodes[e->ir->order[i]];
+		for (unsigned c = 0; code->mask_slots && c < e->chunks; c++)
+			LLVMBuildStore(e->b, LLVMConstNull(mask_type(e)), code->mask_slots[c]);
+	}
+}
+
+/* Back to the header while lanes wait in the loop. */
+static void emit_latch(struct emitter *e, uint32_t node)
+{
+	struct emitter_state *s = e->state;
+	const struct ir_loop *loop = &e->ir->loops.data[node - e->ir->blocks.count];
+	const struct plan_node *n = &s->plan.nodes[node];
+	struct block_code *header = &s->nodes[loop->header];
+	LLVMPositionBuilderAtEnd(e->b, s->nodes[node].entry);
+	if (!n->check) {
+		LLVMBuildBr(e->b, header->entry);
+		return;
+	}
+	struct lane_masks waiting = { .full = false };
+	for (unsigned c = 0; c < e->chunks; c++)
+		waiting.chunk[c] = LLVMConstNull(bool_type(e));
+	for (uint32_t i = loop->first; i <= loop->last; i++) {
+		struct block_code *code = &s->nodes[e->ir->order[i]];
+		if (!code->mask_slots || (!loop->irreducible && e->ir->order[i] != loop->header))
+			continue;
+		for (unsigned c = 0; c < e->chunks; c++)
+			waiting.chunk[c] = LLVMBuildOr(e->b, waiting.chunk[c], load_mask(e, code->mask_slots[c]), "");
+	}
+	LLVMBasicBlockRef after = n->after == IR_NONE ? s->group_next : s->nodes[n->after].entry;
+	LLVMBuildCondBr(e->b, any_of(e, &waiting), loop->irreducible ? header->entry : header->body, after);
+}
+
+void emit_blocks(struct emitter *e)
+{
+	struct emitter_state *s = e->state;
+	make_slots(e);
+	make_blocks(e);
+	clear_slots(e); /* the builder stands in the group's head */
+	LLVMBuildBr(e->b, s->nodes[0].entry);
+	for (uint32_t i = 0; i < s->plan.sequence_count && !s->failed; i++) {
+		uint32_t node = s->plan.sequence[i];
+		s->node = node;
+		if (node == 1)
+			continue;
+		if (node >= e->ir->blocks.count) {
+			emit_latch(e, node);
+			continue;
+		}
+		begin_block(e, node);
+		const struct ir_block *b = &e->ir->blocks.data[node];
+		for (size_t p = 0; p < b->phis.count; p++)
+			load_phi(e, b->phis.data[p].value);
+		for (size_t j = 0; j < b->insts.count && !s->failed; j++)
+			s->failed = !emit_instruction(e, &b->insts.data[j]);
+		if (s->failed)
+			break;
+		if (s->plan.nodes[node].linear)
+			end_linear(e, node);
+		else
+			end_uniform(e, node);
+	}
+}
