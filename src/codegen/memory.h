@@ -1,0 +1,29 @@
+/* Memory accesses of several elements a lane, for the emitters of ld, st, cp.async, red and the matrix loads. */
+#ifndef DRAGOMAN_CODEGEN_MEMORY_H
+#define DRAGOMAN_CODEGEN_MEMORY_H
+
+#include "codegen/emit.h"
+
+enum { MAX_ELEMENTS = 16 };
+
+struct address address_plus(struct emitter *e, struct address address, int64_t bytes);
+LLVMValueRef lane_pointer(struct emitter *e, struct address address, unsigned lane); /* ptr */
+/* The same address from a piece of i64 host addresses. */
+struct address address_of_lanes(struct emitter *e, LLVMValueRef pointers, unsigned align);
+
+/* `count` consecutive elements of type `lane` from each lane's address, as that many pieces. Lanes that take no part
+ * get anything. */
+void load_elements(struct emitter *e, struct address address, LLVMTypeRef lane, unsigned count, bool is_volatile,
+		   LLVMValueRef *values);
+void store_elements(struct emitter *e, struct address address, LLVMValueRef const *values, unsigned count, bool is_volatile);
+
+/* Runs what follows with the mask also restricted by `condition`; returns the mask to put back. */
+LLVMValueRef mask_restrict(struct emitter *e, LLVMValueRef condition);
+
+/* Fences of the memory model (8.8): what a scope needs on this target. */
+void emit_memory_fence(struct emitter *e, LLVMAtomicOrdering ordering, bool within_block);
+
+/* The value of a special register (chapter 10), of its own type. */
+LLVMValueRef special_register(struct emitter *e, unsigned sreg, int component);
+
+#endif
