@@ -1,0 +1,16 @@
+/* Events and memory that several processes share. CUDA Driver API 6.13, cuIpc*. */
+#ifndef DRAGOMAN_DRIVER_IPC_H
+#define DRAGOMAN_DRIVER_IPC_H
+
+#include "driver/driver.h"
+
+struct ipc_event;
+void ipc_event_release(struct ipc_event *ipc);
+/* Has another process made the event? Then it is what that process recorded last that counts. */
+bool ipc_event_is_foreign(const struct ipc_event *ipc);
+CUresult ipc_event_record(struct ipc_event *ipc, struct stream *stream);
+CUresult ipc_event_wait(struct ipc_event *ipc, struct stream *stream);
+CUresult ipc_event_query(struct ipc_event *ipc);
+CUresult ipc_event_synchronize(struct ipc_event *ipc);
+
+#endif
