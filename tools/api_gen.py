@@ -3,6 +3,7 @@
 
     api_gen.py results  LIBRARY        spec/errors.def          the enumeration of status codes
     api_gen.py functions LIBRARY[:GL]  spec/LIBRARY.api         the prototypes of a public header
+    api_gen.py pointers LIBRARY        spec/LIBRARY.api         cudaTypedefs.h: types of pointers to functions
     api_gen.py impl     LIBRARY        spec/LIBRARY.api         the impl_ functions that entries call
     api_gen.py entries  LIBRARY:MAJOR  spec/LIBRARY.api         the exported entries and their tables
     api_gen.py map      LIBRARY:MAJOR  spec/LIBRARY.api         the linker's version script
@@ -58,6 +59,11 @@ def newest(functions):
     return meaning
 
 
+def takes_old_types(function):
+    """The first versions of some driver functions take types that programs do not see."""
+    return re.search(r'CUdeviceptr_v1|(DESCRIPTOR|MEMCPY\dD)_v1', function.declarations())
+
+
 def functions(library, path, interop):
     """Prototypes for the public headers: all variants of a driver function are declared, and macros
     give plain names their newest meaning, unless the program asked for every version by name."""
@@ -71,11 +77,9 @@ def functions(library, path, interop):
         if function.section != section:
             section = function.section
             lines += ['', f'/* {section} */']
-        # The first versions of some driver functions take types that programs do not see.
-        hidden = '_v1 ' in function.declarations()
-        lines += ['#ifdef __CUDA_API_VERSION_INTERNAL'] if hidden else []
+        lines += ['#ifdef __CUDA_API_VERSION_INTERNAL'] if takes_old_types(function) else []
         lines += [declaration(function, suffix, True) for suffix in function.suffixes()]
-        lines += ['#endif'] if hidden else []
+        lines += ['#endif'] if takes_old_types(function) else []
     return lines + ['', '#undef DRAGOMAN_DEFAULT', ''] + macros(library, rows)
 
 
@@ -92,6 +96,31 @@ def macros(library, rows):
         lines += ['#ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM'] + per_thread
         lines += ['#else'] + legacy + ['#endif'] if legacy else ['#endif']
     return lines + ['#endif']
+
+
+def pointers(_library, path):
+    """PFN_cuMemAlloc_v3020, as programs that call cuGetProcAddress name the type of what they get, and
+    PFN_cuMemAlloc for the newest variant."""
+    rows = [f for f in read_functions(path) if 'interop' not in f.attributes]
+    lines = ['#ifndef DRAGOMAN_CUDA_TYPEDEFS_H', '#define DRAGOMAN_CUDA_TYPEDEFS_H', '', '#include "cuda.h"', '',
+             '#ifdef __cplusplus', 'extern "C" {', '#endif', '']
+    for function in rows:
+        for suffix in function.suffixes():
+            version = max(function.version, 7000) if suffix else function.version
+            lines += ['#ifdef __CUDA_API_VERSION_INTERNAL'] if takes_old_types(function) else []
+            lines.append(f'typedef {spaced(function.result)}(CUDAAPI *PFN_{function.base}_v{version}{suffix})'
+                         f'({function.declarations()});')
+            lines += ['#endif'] if takes_old_types(function) else []
+    lines += ['']
+    for name, function in sorted(newest(rows).items()):
+        plain = f'PFN_{function.base}_v{function.version}'
+        if function.variants:
+            own = f'PFN_{function.base}_v{max(function.version, 7000)}_{function.variants[0]}'
+            lines += ['#ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM', f'#define PFN_{name} {own}', '#else',
+                      f'#define PFN_{name} {plain}', '#endif']
+        else:
+            lines.append(f'#define PFN_{name} {plain}')
+    return lines + ['', '#ifdef __cplusplus', '}', '#endif', '', '#endif']
 
 
 def major_guard(function):
@@ -267,7 +296,7 @@ def main():
     elif kind == 'functions':
         lines = functions(library, source, detail or None)
     else:
-        lines = {'results': results, 'impl': impl, 'procs': procs, 'status': status}[kind](library, source)
+        lines = {'results': results, 'pointers': pointers, 'impl': impl, 'procs': procs, 'status': status}[kind](library, source)
     spec = source.split('/')
     with open(output, 'w', encoding='utf-8') as file:
         file.write('\n'.join([BANNER.format('/'.join(spec[-2:]))] + lines) + '\n')

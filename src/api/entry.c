@@ -49,6 +49,11 @@ bool api_per_thread_stream(void)
 
 void api_missing(unsigned number, const void *caller)
 {
+	if (api_watched) {
+		api_watch_begin(number);
+		if (trace_enabled())
+			trace_missing(&api_functions[number]);
+	}
 	if (atomic_exchange_explicit(&api_missing_told[number], true, memory_order_relaxed))
 		return;
 	size_t length;

@@ -130,6 +130,15 @@ static void show_string(struct text *line, const char *string, size_t limit, boo
 	text_printf(line, "\"%s", i == limit && !whole ? "..." : "");
 }
 
+/* Not all that a const char * leads to is text: the address of a host function travels so too. */
+static bool is_text(const char *string, size_t limit)
+{
+	for (size_t i = 0; i < limit && string[i]; i++)
+		if (iscntrl((unsigned char)string[i]) && !isspace((unsigned char)string[i]))
+			return false;
+	return true;
+}
+
 static void show_pointer(struct text *line, const void *pointer)
 {
 	if (pointer)
@@ -281,7 +290,7 @@ static void show_argument(struct text *line, const struct parameter *parameter, 
 	bool readable_string = parameter->is_const ? !parameter->out : parameter->out && succeeded;
 	if (pointer && type && type->kind == TRACE_CHAR && parameter->stars == 1 && readable_string) {
 		size_t count = peek(string, pointer, LONGEST_STRING);
-		if (count) {
+		if (count && is_text(string, count)) {
 			show_string(line, string, count, false);
 			return;
 		}
@@ -343,12 +352,28 @@ static void show_result(struct text *line, const char *prototype, size_t length,
 	show_argument(line, &parameter, result, true);
 }
 
+/* Where the function's name begins in its prototype, and where its parameters do. */
+static const char *name_of(const struct api_function *function, const char **open)
+{
+	const char *name = *open = strchr(function->prototype, '(');
+	while (name > function->prototype && name[-1] != ' ' && name[-1] != '*')
+		name--;
+	return name;
+}
+
+void trace_missing(const struct api_function *function)
+{
+	const char *open, *name = name_of(function, &open);
+	struct text line = { 0 };
+	text_printf(&line, "[%d] %.*s(...) is not supported\n", gettid(), (int)(open - name), name);
+	write_all(trace_fd, line.data, line.count);
+	text_fini(&line);
+}
+
 void trace_call(const struct api_function *function, uint64_t nanoseconds, const void *result,
 		const void *const *arguments)
 {
-	const char *open = strchr(function->prototype, '('), *name = open, *at = open + 1;
-	while (name > function->prototype && name[-1] != ' ' && name[-1] != '*')
-		name--;
+	const char *open, *name = name_of(function, &open), *at = open + 1;
 	int status = 0;
 	if (!strncmp(function->prototype, "CUresult ", 9) || !strncmp(function->prototype, "cudaError_t ", 12))
 		memcpy(&status, result, sizeof status);

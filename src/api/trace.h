@@ -13,6 +13,8 @@ bool trace_enabled(void);
  * arguments, its result and how long it took. `result` is NULL where the function returns void. */
 void trace_call(const struct api_function *function, uint64_t nanoseconds, const void *result,
 		const void *const *arguments);
+/* A call that nothing implements. */
+void trace_missing(const struct api_function *function);
 /* Writes the lines to stderr where `where` is a mere "1" or "yes", else to the end of that file. */
 void trace_write(const char *where, const char *lines, size_t length);
 

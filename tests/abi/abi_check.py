@@ -83,8 +83,11 @@ def measure(compiler, folders, expressions, folder, label):
 
 
 def check_prototypes(compiler, nvidia, ours):
-    """Declares every function again, as we do, after NVIDIA's headers: a C compiler refuses what differs."""
-    source = INCLUDES + '#include "dragoman/cuda_functions.h"\n#include "dragoman/cudart_functions.h"\n'
+    """Declares every function again, as we do, after NVIDIA's headers, and the types of pointers to the
+    driver's: a C compiler refuses what differs."""
+    source = INCLUDES + '#include <cudaTypedefs.h>\n' + \
+        '#include "dragoman/cuda_functions.h"\n#include "dragoman/cudart_functions.h"\n' + \
+        ''.join(f'#include "{f}/cudaTypedefs.h"\n' for f in ours if os.path.exists(f'{f}/cudaTypedefs.h'))
     done = subprocess.run(compiler + ['-w', '-fsyntax-only', f'-I{nvidia}'] + [f'-I{f}' for f in ours] +
                           ['-x', 'c', '-'], input=source, capture_output=True, text=True, check=False)
     return [line for line in done.stderr.splitlines() if 'error:' in line]

@@ -4,6 +4,7 @@
 #include "cudaEGL.h"
 #include "cudaGL.h"
 #include "cudaProfiler.h"
+#include "cudaTypedefs.h"
 #include "cudaVDPAU.h"
 #include "cuda_egl_interop.h"
 #include "cuda_gl_interop.h"
