@@ -96,17 +96,27 @@ void log_line(enum log_level level, const char *format, ...)
 	(void)written;
 }
 
+static pthread_once_t folder_once = PTHREAD_ONCE_INIT;
+static char folder[PATH_MAX]; /* not thread-local: libraries that are dlopened have little room for that */
+
+static void find_folder(void)
+{
+	Dl_info info;
+	char *slash;
+
+	if (!dladdr((void *)(uintptr_t)&env_library_folder, &info) || !info.dli_fname || !realpath(info.dli_fname, folder)) {
+		folder[0] = '\0';
+		return;
+	}
+	slash = strrchr(folder, '/');
+	if (slash)
+		*slash = '\0';
+}
+
 const char *env_library_folder(void)
 {
-	static _Thread_local char folder[PATH_MAX];
-	Dl_info info;
-	if (!dladdr((void *)(uintptr_t)&env_library_folder, &info) || !info.dli_fname || !realpath(info.dli_fname, folder))
-		return NULL;
-	char *slash = strrchr(folder, '/');
-	if (!slash)
-		return NULL;
-	*slash = 0;
-	return folder;
+	pthread_once(&folder_once, find_folder);
+	return folder[0] ? folder : NULL;
 }
 
 uint64_t clock_ns(void)
