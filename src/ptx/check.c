@@ -1,14 +1,476 @@
-/* Operands against the instruction set (ISA 6.1, 6.4, chapter 9). */
+/* Operands against the instruction set: number, kind, type and size (ISA 6.1, 6.4, 9.2 to 9.4).
+ *
+ * Driven by struct isa_row; what an instruction asks of its operands beyond that (lengths of matrix
+ * fragments) is in fragment.c. A program that passes here can be compiled or refused, but not
+ * misunderstood: everything behind the parser may rely on kinds and sizes. */
+#include <stdio.h>
+
 #include "ptx/parser.h"
 
-void check_instruction(struct parser *p, const struct ptx_instruction *instruction)
+struct check {
+	struct parser *p;
+	const struct ptx_instruction *in;
+	unsigned index; /* of the operand at hand, from 0 */
+};
+
+/* The place of an operand: found again in the text, as only errors need it. */
+static struct ptx_location operand_location(const struct check *c)
 {
-	(void)p;
-	(void)instruction;
+	struct ptx_location at = c->in->location;
+	const char *text = ptx_text_at(c->p->module, at), *line_start = text ? text - (at.column - 1) : NULL;
+	if (!text)
+		return at;
+	unsigned commas = 0, depth = 0;
+	text = lexer_spelling_end(text);
+	for (; *text && *text != ';'; text++) {
+		if (*text == '\n') {
+			at.line++;
+			line_start = text + 1;
+		}
+		if (commas == c->index && !lexer_is(*text, CHAR_BLANK) && *text != '\n')
+			break;
+		depth += (unsigned)(strchr("[{(", *text) != NULL) - (unsigned)(strchr("]})", *text) != NULL);
+		commas += *text == ',' && !depth;
+	}
+	at.column = (uint32_t)(text - line_start) + 1;
+	return at;
 }
 
-void check_function(struct parser *p, const struct ptx_function *function)
+static _Noreturn void fail_operand(const struct check *c, const char *format, ...) PRINTF_LIKE(2, 3);
+static _Noreturn void fail_operand(const struct check *c, const char *format, ...)
 {
-	(void)p;
-	(void)function;
+	char message[400];
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(message, sizeof message, format, arguments);
+	va_end(arguments);
+	parser_fail(c->p, operand_location(c), "operand %u of '%s': %s", c->index + 1, c->in->form->text, message);
+}
+
+/* ---- types ---- */
+
+enum type_class { CLASS_OTHER, CLASS_BITS, CLASS_INTEGER, CLASS_FLOAT, CLASS_PRED };
+
+static enum type_class class_of(enum ptx_type type)
+{
+	switch (type) {
+	case PTX_B8: case PTX_B16: case PTX_B32: case PTX_B64: case PTX_B128:
+		return CLASS_BITS;
+	case PTX_U8: case PTX_U16: case PTX_U32: case PTX_U64: case PTX_S8: case PTX_S16: case PTX_S32: case PTX_S64:
+		return CLASS_INTEGER;
+	case PTX_F32: case PTX_F64:
+		return CLASS_FLOAT;
+	case PTX_PRED:
+		return CLASS_PRED;
+	default: /* halves and packed types live in .b16 and .b32 registers, or in ones of their own */
+		return CLASS_OTHER;
+	}
+}
+
+/* Tables 26 to 28: sizes agree, or the register is wider where the instruction allows it;
+ * signed and unsigned agree; untyped bits agree with everything. */
+static bool type_fits(enum ptx_type reg, enum ptx_type type, bool wide)
+{
+	enum type_class have = class_of(reg), want = class_of(type);
+	unsigned bits = ptx_type_bits(reg), need = ptx_type_bits(type);
+	if ((have == CLASS_PRED) != (want == CLASS_PRED))
+		return false;
+	if (bits != need && !(wide && bits > need))
+		return false;
+	if (want == CLASS_INTEGER)
+		return have == CLASS_INTEGER || have == CLASS_BITS;
+	if (want == CLASS_FLOAT)
+		return have == CLASS_FLOAT || have == CLASS_BITS || (have == CLASS_INTEGER && bits == need);
+	return true;
+}
+
+static void check_register(const struct check *c, const struct ptx_operand *o, enum ptx_type type)
+{
+	const struct ptx_register *reg = o->reg;
+	if (reg->vector > 1 && o->component < 0)
+		fail_operand(c, "'%s' is a vector; one component expected", reg->name);
+	if (o->component >= reg->vector && o->component >= 0)
+		fail_operand(c, "'%s' has no such component", reg->name);
+	if (type && !type_fits(reg->type, type, c->in->form->row->flags & ISA_WIDE))
+		fail_operand(c, "'%s' is of type .%s; .%s expected", reg->name, ptx_type_name(reg->type), ptx_type_name(type));
+}
+
+static void check_constant(const struct check *c, const struct ptx_operand *o, enum ptx_type type)
+{
+	enum type_class want = class_of(type);
+	if (want == CLASS_PRED && o->kind == PTX_OP_FLOAT)
+		fail_operand(c, "a predicate expected, not a floating-point constant");
+	if (o->kind == PTX_OP_IMMEDIATE && want == CLASS_FLOAT)
+		fail_operand(c, "an integer constant where .%s is expected", ptx_type_name(type));
+	if (o->kind == PTX_OP_FLOAT && (want == CLASS_INTEGER || want == CLASS_BITS))
+		fail_operand(c, "a floating-point constant where .%s is expected", ptx_type_name(type));
+}
+
+static const char *kind_name(const struct ptx_operand *o)
+{
+	static const char *const names[] = {
+		[PTX_OP_REGISTER] = "a register", [PTX_OP_IMMEDIATE] = "a constant", [PTX_OP_FLOAT] = "a constant",
+		[PTX_OP_SYMBOL] = "an address", [PTX_OP_SREG] = "a special register", [PTX_OP_ADDRESS] = "an address in brackets",
+		[PTX_OP_VECTOR] = "a vector", [PTX_OP_LIST] = "a list", [PTX_OP_TEXTURE] = "a texture operand",
+		[PTX_OP_LABEL] = "a label", [PTX_OP_SINK] = "'_'", [PTX_OP_PAIR] = "a pair",
+	};
+	return names[o->kind];
+}
+
+/* A single register, or a constant where one may stand. */
+static void check_value(const struct check *c, const struct ptx_operand *o, enum ptx_type type, bool constants)
+{
+	if (o->kind == PTX_OP_REGISTER)
+		check_register(c, o, type);
+	else if (constants && (o->kind == PTX_OP_IMMEDIATE || o->kind == PTX_OP_FLOAT))
+		check_constant(c, o, type);
+	else
+		fail_operand(c, "a register%s expected, not %s", constants ? " or a constant" : "", kind_name(o));
+	if (o->negated && class_of(type) != CLASS_PRED && c->in->form->row->opcode_id != OP_vmad)
+		fail_operand(c, "cannot be negated");
+}
+
+/* ---- roles ---- */
+
+static bool may_discard(const struct isa_row *row, const struct isa_operand *role)
+{
+	return role->pair || row->flags & ISA_ATOMIC;
+}
+
+static void check_result(const struct check *c, const struct ptx_operand *o, const struct isa_operand *role, enum ptx_type type)
+{
+	if (o->kind == PTX_OP_PAIR) {
+		if (!role->pair)
+			fail_operand(c, "a pair of results is not possible here");
+		check_result(c, &o->parts[0], role, type);
+		check_result(c, &o->parts[1], role, (enum ptx_type)role->pair_type);
+		return;
+	}
+	if (o->kind == PTX_OP_SINK && may_discard(c->in->form->row, role))
+		return;
+	if (o->kind == PTX_OP_SINK)
+		fail_operand(c, "the result cannot be discarded");
+	check_value(c, o, type, false);
+}
+
+static const struct ptx_variable *variable_of(const struct ptx_operand *o)
+{
+	if (o->kind != PTX_OP_SYMBOL || o->symbol->kind != PTX_SYMBOL_VARIABLE)
+		return NULL;
+	return (const struct ptx_variable *)o->symbol;
+}
+
+/* The space that the one address of an instruction is in, where exactly one is named. */
+static bool names_one_space(const struct ptx_form *form)
+{
+	unsigned spaces = 0;
+	static const uint16_t mods[] = { MOD_const, MOD_global, MOD_local, MOD_param, MOD_param__entry, MOD_param__func,
+					 MOD_shared, MOD_shared__cta, MOD_shared__cluster };
+	for (size_t i = 0; i < ARRAY_LENGTH(mods); i++)
+		spaces += ptx_has(form, (enum ptx_mod)mods[i]);
+	return spaces == 1;
+}
+
+static void check_space(const struct check *c, const struct ptx_variable *v)
+{
+	const struct ptx_form *form = c->in->form;
+	enum ptx_space space = form->space == PTX_SPACE_SHARED_CLUSTER ? PTX_SPACE_SHARED : form->space;
+	unsigned addresses = 0;
+	for (unsigned i = 0; i < form->row->operand_count; i++)
+		addresses += form->row->operands[i].role == ISA_ADDRESS;
+	if (addresses == 1 && names_one_space(form) && v->space != space)
+		fail_operand(c, "'%s' is in another state space", v->symbol.name);
+}
+
+static bool is_address_type(enum ptx_type type)
+{
+	return (class_of(type) == CLASS_INTEGER || class_of(type) == CLASS_BITS) && (ptx_type_bits(type) == 32 || ptx_type_bits(type) == 64);
+}
+
+static void check_base(const struct check *c, const struct ptx_operand *base)
+{
+	const struct ptx_variable *v = variable_of(base);
+	if (base->kind == PTX_OP_REGISTER) {
+		if (!is_address_type(base->reg->type) || (base->reg->vector > 1 && base->component < 0))
+			fail_operand(c, "'%s' of type .%s cannot hold an address", base->reg->name, ptx_type_name(base->reg->type));
+	} else if (base->kind == PTX_OP_SYMBOL && !v) {
+		fail_operand(c, "'%s' is not a variable", base->symbol->name);
+	} else if (base->kind != PTX_OP_IMMEDIATE && base->kind != PTX_OP_SYMBOL) {
+		fail_operand(c, "%s cannot be an address", kind_name(base));
+	}
+	if (v)
+		check_space(c, v);
+}
+
+static void check_address(const struct check *c, const struct ptx_operand *o)
+{
+	if (o->kind != PTX_OP_ADDRESS)
+		fail_operand(c, "an address in brackets expected, not %s", kind_name(o));
+	check_base(c, &o->parts[0]);
+}
+
+/* .v2, .v4, .v8: a list of so many, or a register of a vector type */
+static void check_vector(const struct check *c, const struct ptx_operand *o, const struct isa_operand *role, enum ptx_type type)
+{
+	unsigned count = c->in->form->vector;
+	if (o->kind == PTX_OP_REGISTER && o->reg->vector > 1 && o->component < 0) {
+		if (o->reg->vector != count || !type_fits(o->reg->type, type, false))
+			fail_operand(c, "'%s' is of type .v%u .%s", o->reg->name, o->reg->vector, ptx_type_name(o->reg->type));
+		return;
+	}
+	if (o->kind != PTX_OP_VECTOR && count == 1) {
+		if (role->is_result)
+			check_result(c, o, role, type);
+		else
+			check_value(c, o, type, true);
+		return;
+	}
+	if (o->kind != PTX_OP_VECTOR || o->part_count != count)
+		fail_operand(c, "a vector of %u element%s expected", count, count > 1 ? "s" : "");
+	for (unsigned i = 0; i < count; i++)
+		if (o->parts[i].kind != PTX_OP_SINK)
+			check_value(c, &o->parts[i], type, !role->is_result);
+}
+
+/* Registers of a matrix fragment or a texture's vector: 32 bits, or a double each; halves of a texture. */
+static void check_fragment(const struct check *c, const struct ptx_operand *o, const struct isa_operand *role)
+{
+	const struct ptx_operand *parts = o->kind == PTX_OP_VECTOR ? o->parts : o;
+	unsigned count = o->kind == PTX_OP_VECTOR ? o->part_count : 1;
+	if (o->kind == PTX_OP_PAIR) {
+		if (!role->pair)
+			fail_operand(c, "a pair of results is not possible here");
+		check_fragment(c, &o->parts[0], role);
+		check_result(c, &o->parts[1], role, (enum ptx_type)role->pair_type);
+		return;
+	}
+	for (unsigned i = 0; i < count; i++) {
+		const struct ptx_operand *part = &parts[i];
+		bool constant = part->kind == PTX_OP_IMMEDIATE || part->kind == PTX_OP_FLOAT;
+		if (part->kind == PTX_OP_SINK && role->is_result)
+			continue;
+		if (part->kind != PTX_OP_REGISTER && !(constant && !role->is_result))
+			fail_operand(c, "registers expected, not %s", kind_name(part));
+		if (part->kind == PTX_OP_REGISTER && part->reg->type == PTX_PRED)
+			fail_operand(c, "'%s' is a predicate", part->reg->name);
+	}
+}
+
+static void check_texture(const struct check *c, const struct ptx_operand *o)
+{
+	if (o->kind != PTX_OP_TEXTURE)
+		fail_operand(c, "a texture, surface or tensor with its coordinates expected, not %s", kind_name(o));
+	check_base(c, &o->parts[0]);
+	for (unsigned i = 1; i < o->part_count; i++) {
+		const struct ptx_operand *part = &o->parts[i];
+		bool last = i + 1U == o->part_count;
+		if (part->kind == PTX_OP_VECTOR || (last && part->kind == PTX_OP_REGISTER) || (last && part->kind == PTX_OP_IMMEDIATE))
+			check_fragment(c, part, &(struct isa_operand){ 0 });
+		else if (last || (part->kind != PTX_OP_SYMBOL && part->kind != PTX_OP_REGISTER))
+			fail_operand(c, "coordinates expected, not %s", kind_name(part));
+	}
+}
+
+static void check_symbol(const struct check *c, const struct ptx_operand *o)
+{
+	if (o->kind != PTX_OP_SYMBOL || o->symbol->kind != PTX_SYMBOL_TARGETS)
+		fail_operand(c, "the name of a .branchtargets list expected, not %s", kind_name(o));
+	const struct ptx_targets *targets = (const struct ptx_targets *)o->symbol;
+	if (!targets->count || targets->targets[0]->kind != PTX_SYMBOL_LABEL)
+		fail_operand(c, "'%s' is not a list of labels", o->symbol->name);
+}
+
+/* ---- mov: packs and unpacks, reads special registers, takes addresses (9.7.9.3, 9.7.9.4) ---- */
+
+static unsigned operand_bits(const struct check *c, const struct ptx_operand *o)
+{
+	unsigned bits = 0;
+	switch (o->kind) {
+	case PTX_OP_REGISTER:
+		return ptx_type_bits(o->reg->type) * (o->component < 0 ? o->reg->vector : 1);
+	case PTX_OP_SREG:
+		return ptx_type_bits((enum ptx_type)isa_sregs[o->sreg].type);
+	case PTX_OP_VECTOR:
+		for (unsigned i = 0; i < o->part_count; i++)
+			if (o->parts[i].kind == PTX_OP_REGISTER)
+				bits = operand_bits(c, &o->parts[i]);
+		return bits * o->part_count;
+	default:
+		return 0;
+	}
+}
+
+static void check_packed(const struct check *c, const struct ptx_operand *o, enum ptx_type type, bool is_result)
+{
+	unsigned bits = 0;
+	for (unsigned i = 0; i < o->part_count; i++) {
+		const struct ptx_operand *part = &o->parts[i];
+		bool skip = part->kind == PTX_OP_SINK && is_result;
+		skip |= (part->kind == PTX_OP_IMMEDIATE || part->kind == PTX_OP_FLOAT) && !is_result;
+		if (!skip)
+			check_value(c, part, PTX_TYPE_NONE, false);
+		if (!skip && bits && operand_bits(c, part) != bits)
+			fail_operand(c, "the elements are of different sizes");
+		if (!skip)
+			bits = operand_bits(c, part);
+	}
+	if (class_of(type) != CLASS_BITS || operand_bits(c, o) != ptx_type_bits(type))
+		fail_operand(c, "%u elements of %u bits do not make .%s", o->part_count, bits, ptx_type_name(type));
+}
+
+static void check_sreg(const struct check *c, const struct ptx_operand *o, enum ptx_type type)
+{
+	const struct isa_sreg *sreg = &isa_sregs[o->sreg];
+	bool whole = sreg->components > 1 && o->component < 0;
+	if (o->component >= sreg->components && o->component >= 0)
+		fail_operand(c, "'%s' has no components", sreg->name);
+	if (whole)
+		fail_operand(c, "'%s' has components: %s.x to .z", sreg->name, sreg->name);
+	/* %tid and its like were 16 bits wide in PTX 1.x and may still be read so; %gridid was 32. */
+	bool narrow = (sreg->components > 1 && type == PTX_U16) || (o->sreg == SREG_gridid && ptx_type_bits(type) == 32);
+	if (!narrow && !type_fits((enum ptx_type)sreg->type, type, false))
+		fail_operand(c, "'%s' is of type .%s", sreg->name, ptx_type_name((enum ptx_type)sreg->type));
+	if (sreg->version > c->p->module->version || sreg->sm > c->p->module->sm)
+		fail_operand(c, "'%s' needs PTX ISA %u.%u and target sm_%u", sreg->name, sreg->version / 10U, sreg->version % 10U, sreg->sm);
+}
+
+/* An operand that may be many things: `mov`'s source, `cvta`'s variable, an indirect call's parts. */
+static void check_any(const struct check *c, const struct ptx_operand *o, const struct isa_operand *role)
+{
+	const struct ptx_form *form = c->in->form;
+	bool is_mov = form->row->opcode_id == OP_mov;
+	enum ptx_type type = is_mov ? form->types[0] : PTX_TYPE_NONE;
+	if (o->kind == PTX_OP_PAIR || o->kind == PTX_OP_LABEL || (o->kind == PTX_OP_SINK && !role->optional && role->is_result))
+		fail_operand(c, "%s is not possible here", kind_name(o));
+	if (o->kind == PTX_OP_SREG)
+		check_sreg(c, o, is_mov ? type : (enum ptx_type)isa_sregs[o->sreg].type);
+	if (role->is_result && o->kind != PTX_OP_REGISTER && o->kind != PTX_OP_VECTOR)
+		fail_operand(c, "a register expected, not %s", kind_name(o));
+	if (!is_mov)
+		return;
+	if (o->kind == PTX_OP_VECTOR)
+		check_packed(c, o, type, role->is_result);
+	else if (o->kind == PTX_OP_REGISTER && o->reg->vector > 1 && o->component < 0)
+		check_packed(c, &(struct ptx_operand){ .kind = PTX_OP_VECTOR }, type, role->is_result);
+	else if (o->kind == PTX_OP_REGISTER)
+		check_value(c, o, type, false);
+	else if (o->kind == PTX_OP_ADDRESS || o->kind == PTX_OP_TEXTURE || o->kind == PTX_OP_LIST || o->kind == PTX_OP_SINK)
+		fail_operand(c, "%s is not possible here", kind_name(o));
+	else if (o->kind == PTX_OP_SYMBOL && !is_address_type(type))
+		fail_operand(c, "an address does not fit in .%s", ptx_type_name(type));
+}
+
+static void check_operand(const struct check *c, const struct ptx_operand *o, const struct isa_operand *role)
+{
+	const struct ptx_form *form = c->in->form;
+	enum ptx_type type = role->type ? (enum ptx_type)role->type : form->types[role->type_slot];
+	switch (role->role) {
+	case ISA_VALUE:
+		check_value(c, o, type, true);
+		break;
+	case ISA_REGISTER:
+		if (role->is_result)
+			check_result(c, o, role, type);
+		else
+			check_value(c, o, type, false);
+		break;
+	case ISA_ADDRESS:
+		check_address(c, o);
+		break;
+	case ISA_VECTOR:
+		check_vector(c, o, role, type);
+		break;
+	case ISA_FRAGMENT:
+		check_fragment(c, o, role);
+		break;
+	case ISA_TEXTURE:
+		check_texture(c, o);
+		break;
+	case ISA_SYMBOL:
+		check_symbol(c, o);
+		break;
+	case ISA_IMMEDIATE:
+		if (o->kind != PTX_OP_IMMEDIATE)
+			fail_operand(c, "an integer constant expected, not %s", kind_name(o));
+		break;
+	case ISA_ANY:
+		check_any(c, o, role);
+		break;
+	default: /* ISA_LABEL: the parser makes nothing else of it */
+		break;
+	}
+}
+
+/* ---- call (9.7.12.5) ---- */
+
+static bool is_function(const struct ptx_operand *o)
+{
+	return o->kind == PTX_OP_SYMBOL && o->symbol->kind == PTX_SYMBOL_FUNCTION;
+}
+
+static void check_arguments(struct check *c, const struct ptx_operand *list, const struct ptx_function *callee, bool results)
+{
+	size_t count = results ? callee->results.count : callee->parameters.count, given = list ? list->part_count : 0;
+	/* An unsized last parameter (.b8 _[]) stands for any number of bytes of further ones. */
+	if (given != count)
+		fail_operand(c, "'%s' has %zu %s%s, not %zu", callee->symbol.name, count, results ? "result" : "parameter",
+			     count == 1 ? "" : "s", given);
+}
+
+static void check_call(struct check *c)
+{
+	const struct ptx_instruction *in = c->in;
+	const struct ptx_operand *results = NULL, *parameters = NULL, *callee;
+	if (c->index < in->operand_count && in->operands[c->index].kind == PTX_OP_LIST)
+		results = &in->operands[c->index++];
+	callee = c->index < in->operand_count ? &in->operands[c->index] : NULL;
+	if (!callee || (!is_function(callee) && callee->kind != PTX_OP_REGISTER))
+		fail_operand(c, "a function or a register with its address expected");
+	if (callee->kind == PTX_OP_REGISTER && !is_address_type(callee->reg->type))
+		fail_operand(c, "'%s' of type .%s cannot hold an address", callee->reg->name, ptx_type_name(callee->reg->type));
+	c->index++;
+	if (c->index < in->operand_count && in->operands[c->index].kind == PTX_OP_LIST)
+		parameters = &in->operands[c->index++];
+	if (is_function(callee)) {
+		const struct ptx_function *f = (const struct ptx_function *)callee->symbol;
+		if (f->is_entry)
+			fail_operand(c, "'%s' is a kernel", f->symbol.name);
+		check_arguments(c, results, f, true);
+		check_arguments(c, parameters, f, false);
+	} else {
+		const struct ptx_operand *last = c->index < in->operand_count ? &in->operands[c->index] : NULL;
+		if (!last || last->kind != PTX_OP_SYMBOL)
+			fail_operand(c, "an indirect call names its targets or a .callprototype");
+		c->index++;
+	}
+	if (c->index < in->operand_count)
+		fail_operand(c, "too many operands");
+}
+
+void check_instruction(struct parser *p, const struct ptx_instruction *in)
+{
+	const struct isa_row *row = in->form->row;
+	struct check c = { .p = p, .in = in };
+	if (row->flags & ISA_CALL) {
+		check_call(&c);
+		return;
+	}
+	unsigned least = 0;
+	while (least < row->operand_count && !row->operands[least].optional)
+		least++;
+	if (in->operand_count < least || in->operand_count > row->operand_count)
+		parser_fail(p, in->location, "'%s' takes %u%s operand%s, not %u", in->form->text, least,
+			    least < row->operand_count ? " or more" : "", least == 1 && least == row->operand_count ? "" : "s",
+			    in->operand_count);
+	for (; c.index < in->operand_count; c.index++)
+		check_operand(&c, &in->operands[c.index], &row->operands[c.index]);
+}
+
+void check_function(struct parser *p, const struct ptx_function *f)
+{
+	uint32_t threads[3];
+	for (int i = 0; i < 3; i++)
+		threads[i] = f->reqntid[i] ? f->reqntid[i] : f->maxntid[i];
+	if ((uint64_t)threads[0] * threads[1] * threads[2] > 1024)
+		parser_fail(p, f->symbol.location, "%u x %u x %u threads in a block are more than 1024", threads[0], threads[1], threads[2]);
 }

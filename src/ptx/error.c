@@ -1,7 +1,7 @@
 /* Messages about PTX text: name:line:column, what is wrong and in which function, the line, a caret. */
 #include <stdlib.h>
 
-#include "ptx/ptx.h"
+#include "ptx/parser.h"
 
 enum { LONGEST_LINE = 160 };
 
@@ -20,6 +20,12 @@ static const char *find_line(const struct ptx_module *module, uint32_t line)
 			at++;
 	}
 	return at;
+}
+
+const char *ptx_text_at(const struct ptx_module *module, struct ptx_location location)
+{
+	const char *line = module->text && location.line ? find_line(module, location.line) : NULL;
+	return line ? line + location.column - 1 : NULL;
 }
 
 /* The line without its indentation, and the caret under `column`. */

@@ -29,6 +29,7 @@ enum isa_flags {
 	ISA_UNIFORM = 1 << 9,     /* result is the same in all lanes of a warp whatever the operands (vote, redux, elect's mask …) */
 	ISA_VARYING = 1 << 10,    /* result differs by lane whatever the operands (shfl, atom …) */
 	ISA_TRAPS = 1 << 11,      /* pure, but must not run for dead lanes as it is (integer div, rem by zero): guard the operand */
+	ISA_WIDE = 1 << 12,       /* a register may be wider than the type it is used with (ld, st, cvt) */
 };
 
 enum isa_operand_role {

@@ -153,6 +153,9 @@ void variable_read_registers(struct parser *p); /* `.reg …;` */
 /* One of a parameter list; NULL name allowed as `_`. `formal`: of a definition or declaration, so the name is declared. */
 struct ptx_variable *variable_read_parameter(struct parser *p, bool is_entry, bool declare);
 
+/* ---- error.c ---- */
+const char *ptx_text_at(const struct ptx_module *module, struct ptx_location location); /* NULL where there is no text */
+
 /* ---- check.c ---- */
 void check_instruction(struct parser *p, const struct ptx_instruction *instruction);
 void check_function(struct parser *p, const struct ptx_function *function);
