@@ -12,6 +12,8 @@
 
 #include <stdlib.h>
 
+__extension__ typedef __int128 int128; /* sums and products of 64-bit bounds */
+
 struct uniform {
 	struct ir_func *func;
 	uint8_t *changes;      /* of each value: 0 = not reached yet; ranges are widened after a few */
@@ -46,7 +48,7 @@ static bool is_constant(struct ir_shape s)
 	return s.kind == IR_UNIFORM && s.low == s.high;
 }
 
-static struct ir_shape with_range(struct ir_shape s, __int128 low, __int128 high, unsigned bits)
+static struct ir_shape with_range(struct ir_shape s, int128 low, int128 high, unsigned bits)
 {
 	if (low < lowest(bits) || high > highest(bits)) {
 		s.low = lowest(bits);
@@ -204,8 +206,8 @@ static struct ir_shape shape_sum(struct ir_shape a, struct ir_shape b, int sign,
 		s.stride = (a.kind == IR_AFFINE ? a.stride : 0) + sign * (b.kind == IR_AFFINE ? b.stride : 0);
 	}
 	if (sign > 0)
-		return with_range(s, (__int128)a.low + b.low, (__int128)a.high + b.high, bits);
-	return with_range(s, (__int128)a.low - b.high, (__int128)a.high - b.low, bits);
+		return with_range(s, (int128)a.low + b.low, (int128)a.high + b.high, bits);
+	return with_range(s, (int128)a.low - b.high, (int128)a.high - b.low, bits);
 }
 
 static struct ir_shape shape_product(struct ir_shape a, struct ir_shape b, unsigned bits)
@@ -223,8 +225,8 @@ static struct ir_shape shape_product(struct ir_shape a, struct ir_shape b, unsig
 		s.kind = IR_AFFINE;
 		s.stride = (int64_t)((uint64_t)b.stride * (uint64_t)a.low);
 	}
-	__int128 corner[4] = { (__int128)a.low * b.low, (__int128)a.low * b.high, (__int128)a.high * b.low, (__int128)a.high * b.high };
-	__int128 low = corner[0], high = corner[0];
+	int128 corner[4] = { (int128)a.low * b.low, (int128)a.low * b.high, (int128)a.high * b.low, (int128)a.high * b.high };
+	int128 low = corner[0], high = corner[0];
 	for (int i = 1; i < 4; i++) {
 		low = corner[i] < low ? corner[i] : low;
 		high = corner[i] > high ? corner[i] : high;
@@ -310,8 +312,11 @@ static struct ir_shape shape_result(struct uniform *u, const struct ir_inst *ins
 			a[count++] = value_shape(u->func, inst->uses[i].value);
 	if (row->flags & ISA_VARYING)
 		return shape_of(IR_VARYING, bits);
-	if (row->flags & ISA_UNIFORM)
-		return shape_of(IR_UNIFORM, bits);
+	if (row->flags & ISA_UNIFORM) {
+		/* Lanes with masks of their own (tiles of a warp) have results of their own. */
+		bool grouped = ptx_has(in->form, MOD_sync) && in->operand_count && count && a[count - 1].kind != IR_UNIFORM;
+		return shape_of(grouped ? IR_VARYING : IR_UNIFORM, bits);
+	}
 	if (row->flags & (ISA_ATOMIC | ISA_CALL))
 		return shape_of(IR_VARYING, bits);
 	if (row->flags & ISA_READS) {
@@ -536,8 +541,8 @@ static bool makes_raw_nan(const struct ir_inst *inst, unsigned def)
 	enum ptx_type type = row->operand_count ? (enum ptx_type)row->operands[0].type : PTX_TYPE_NONE;
 	if (type == PTX_TYPE_NONE)
 		type = inst->ptx->form->types[row->operands[0].type_slot];
-	bool is_float = type == PTX_F32 || type == PTX_F32X2 || type == PTX_F16 || type == PTX_F16X2 || type == PTX_BF16 || type == PTX_BF16X2;
-	return is_float && row->shape != SHAPE_mov && row->shape != SHAPE_select && row->shape != SHAPE_load;
+	/* the narrower formats are made canonical where they are made */
+	return type == PTX_F32 && row->shape != SHAPE_mov && row->shape != SHAPE_select && row->shape != SHAPE_load;
 }
 
 static bool copies_bits(const struct ir_inst *inst)
