@@ -1,0 +1,273 @@
+/* The benchmark's rows in CUDA; see rows.h. Kernels are written as programs have them, not tuned to any machine. */
+#include <cuda_runtime.h>
+
+#include "rows.h"
+
+#define CHECK(call)                                                                                                    \
+	do {                                                                                                           \
+		cudaError_t status_ = (call);                                                                          \
+		if (status_ != cudaSuccess) {                                                                          \
+			fprintf(stderr, "bench.cu:%d: %s: %s\n", __LINE__, #call, cudaGetErrorString(status_));   \
+			exit(2);                                                                                  \
+		}                                                                                                      \
+	} while (0)
+
+__global__ void nothing() {}
+
+__global__ void triad(const float *b, const float *c, float *a)
+{
+	int i = blockIdx.x * blockDim.x + threadIdx.x;
+	a[i] = b[i] + 3.0f * c[i];
+}
+
+__global__ void saxpy(const float *x, float *y)
+{
+	int i = blockIdx.x * blockDim.x + threadIdx.x;
+	y[i] = 0.25f * x[i] + y[i];
+}
+
+__global__ void stencil(const float *in, float *out)
+{
+	int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 8 + threadIdx.y;
+	if (x < 1 || x >= GRID_N - 1 || y < 1 || y >= GRID_N - 1)
+		return;
+	int i = y * GRID_N + x;
+	out[i] = 0.5f * in[i] + 0.125f * (in[i - 1] + in[i + 1] + in[i - GRID_N] + in[i + GRID_N]);
+}
+
+__global__ void transpose(const float *in, float *out)
+{
+	__shared__ float tile[32][33];
+	int x = threadIdx.x, y = threadIdx.y, bx = blockIdx.x * 32, by = blockIdx.y * 32;
+	for (int j = 0; j < 32; j += 8)
+		tile[y + j][x] = in[(by + y + j) * GRID_N + bx + x];
+	__syncthreads();
+	for (int j = 0; j < 32; j += 8)
+		out[(bx + y + j) * GRID_N + by + x] = tile[x][y + j];
+}
+
+__global__ void matmul(const float *a, const float *b, float *c)
+{
+	int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
+	float sum = 0.0f;
+	for (int k = 0; k < MATRIX_N; k++)
+		sum += a[row * MATRIX_N + k] * b[k * MATRIX_N + column];
+	c[row * MATRIX_N + column] = sum;
+}
+
+__global__ void sgemm_tiled(const float *a, const float *b, float *c)
+{
+	__shared__ float as[16][16], bs[16][16];
+	int tx = threadIdx.x, ty = threadIdx.y, row = blockIdx.y * 16 + ty, column = blockIdx.x * 16 + tx;
+	float sum = 0.0f;
+	for (int start = 0; start < MATRIX_N; start += 16) {
+		as[ty][tx] = a[row * MATRIX_N + start + tx];
+		bs[ty][tx] = b[(start + ty) * MATRIX_N + column];
+		__syncthreads();
+		for (int k = 0; k < 16; k++)
+			sum += as[ty][k] * bs[k][tx];
+		__syncthreads();
+	}
+	c[row * MATRIX_N + column] = sum;
+}
+
+__global__ void nbody(const float4 *bodies, float4 *forces)
+{
+	__shared__ float4 tile[256];
+	int t = threadIdx.x, i = blockIdx.x * 256 + t;
+	float4 me = bodies[i];
+	float ax = 0.0f, ay = 0.0f, az = 0.0f;
+	for (int start = 0; start < BODIES; start += 256) {
+		tile[t] = bodies[start + t];
+		__syncthreads();
+		for (int j = 0; j < 256; j++) {
+			float dx = tile[j].x - me.x, dy = tile[j].y - me.y, dz = tile[j].z - me.z;
+			float inverse = 1.0f / sqrtf(dx * dx + dy * dy + dz * dz + 0.01f);
+			float pull = tile[j].w * inverse * inverse * inverse;
+			ax += dx * pull;
+			ay += dy * pull;
+			az += dz * pull;
+		}
+		__syncthreads();
+	}
+	forces[i] = make_float4(ax, ay, az, 0.0f);
+}
+
+__global__ void mandelbrot(int *rounds)
+{
+	int column = blockIdx.x * 32 + threadIdx.x, row = blockIdx.y * 8 + threadIdx.y, n = 0;
+	float cx = -2.0f + column * (3.0f / MANDELBROT_N), cy = -1.5f + row * (3.0f / MANDELBROT_N), x = 0.0f, y = 0.0f;
+	while (n < MANDELBROT_ROUNDS) {
+		float xx = x * x, yy = y * y;
+		if (xx + yy > 4.0f)
+			break;
+		y = 2.0f * x * y + cy;
+		x = xx - yy + cx;
+		n++;
+	}
+	rounds[row * MANDELBROT_N + column] = n;
+}
+
+/* The normal distribution by Abramowitz and Stegun's 26.2.17. */
+__device__ float normal(float x)
+{
+	float k = 1.0f / (1.0f + 0.2316419f * fabsf(x));
+	float tail = 0.39894228f * expf(-0.5f * x * x) *
+		     (k * (0.31938153f + k * (-0.356563782f + k * (1.781477937f + k * (-1.821255978f + k * 1.330274429f)))));
+	return x > 0.0f ? 1.0f - tail : tail;
+}
+
+__global__ void black_scholes(const float *price, const float *strike, const float *years, float *call, float *put)
+{
+	const float rate = 0.02f, volatility = 0.3f;
+	int i = blockIdx.x * blockDim.x + threadIdx.x;
+	float root = sqrtf(years[i]);
+	float d1 = (logf(price[i] / strike[i]) + (rate + 0.5f * volatility * volatility) * years[i]) / (volatility * root);
+	float d2 = d1 - volatility * root, n1 = normal(d1), n2 = normal(d2);
+	float discounted = strike[i] * expf(-rate * years[i]);
+	call[i] = price[i] * n1 - discounted * n2;
+	put[i] = discounted * (1.0f - n2) - price[i] * (1.0f - n1);
+}
+
+__global__ void warp_reduce(const float *in, float *out)
+{
+	int i = blockIdx.x * 256 + threadIdx.x;
+	float value = in[i];
+	for (int distance = 16; distance; distance >>= 1)
+		value += __shfl_down_sync(0xffffffff, value, distance);
+	if (threadIdx.x % 32 == 0)
+		out[i / 32] = value;
+}
+
+__global__ void block_reduce(const float *in, float *out)
+{
+	__shared__ float sums[256];
+	int t = threadIdx.x;
+	sums[t] = in[blockIdx.x * 256 + t];
+	__syncthreads();
+	for (int half = 128; half > 0; half >>= 1) {
+		if (t < half)
+			sums[t] += sums[t + half];
+		__syncthreads();
+	}
+	if (t == 0)
+		out[blockIdx.x] = sums[0];
+}
+
+__global__ void histogram(const int *values, int *counts)
+{
+	__shared__ int mine[256];
+	int t = threadIdx.x;
+	mine[t] = 0;
+	__syncthreads();
+	for (int i = blockIdx.x * 256 + t; i < HISTOGRAM_N; i += 256 * HISTOGRAM_BLOCKS)
+		atomicAdd(&mine[values[i] & 255], 1);
+	__syncthreads();
+	atomicAdd(&counts[t], mine[t]);
+}
+
+__global__ void bitonic(const int *in, int *out)
+{
+	__shared__ int keys[512];
+	int t = threadIdx.x;
+	keys[t] = in[blockIdx.x * 512 + t];
+	__syncthreads();
+	for (int k = 2; k <= 512; k <<= 1)
+		for (int j = k >> 1; j > 0; j >>= 1) {
+			int other = t ^ j;
+			if (other > t) {
+				int a = keys[t], b = keys[other];
+				if ((t & k) == 0 ? a > b : a < b) {
+					keys[t] = b;
+					keys[other] = a;
+				}
+			}
+			__syncthreads();
+		}
+	out[blockIdx.x * 512 + t] = keys[t];
+}
+
+__global__ void spmv(const int *starts, const int *columns, const float *values, const float *x, float *y)
+{
+	int row = blockIdx.x * blockDim.x + threadIdx.x;
+	float sum = 0.0f;
+	for (int i = starts[row]; i < starts[row + 1]; i++)
+		sum += values[i] * x[columns[i]];
+	y[row] = sum;
+}
+
+__global__ void bfs(const int *starts, const int *edges, int *levels)
+{
+	int node = blockIdx.x * blockDim.x + threadIdx.x;
+	if (levels[node] != 3)
+		return;
+	for (int i = starts[node]; i < starts[node + 1]; i++)
+		if (levels[edges[i]] < 0)
+			levels[edges[i]] = 4;
+}
+
+template <class... Parameters> static void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, void **device)
+{
+	void *arguments[ROW_BUFFERS];
+	for (int i = 0; i < ROW_BUFFERS; i++)
+		arguments[i] = &device[i];
+	CHECK(cudaLaunchKernel((const void *)kernel, grid, block, arguments, 0, 0));
+}
+
+static void run(enum row_id id, void **device)
+{
+	switch (id) {
+	case ROW_LAUNCH_OVERHEAD: launch(nothing, 1, 32, device); break;
+	case ROW_TRIAD: launch(triad, STREAM_N / 256, 256, device); break;
+	case ROW_SAXPY: launch(saxpy, STREAM_N / 256, 256, device); break;
+	case ROW_STENCIL: launch(stencil, dim3(GRID_N / 32, GRID_N / 8), dim3(32, 8), device); break;
+	case ROW_TRANSPOSE: launch(transpose, dim3(GRID_N / 32, GRID_N / 32), dim3(32, 8), device); break;
+	case ROW_MATMUL: launch(matmul, dim3(MATRIX_N / 16, MATRIX_N / 16), dim3(16, 16), device); break;
+	case ROW_SGEMM_TILED: launch(sgemm_tiled, dim3(MATRIX_N / 16, MATRIX_N / 16), dim3(16, 16), device); break;
+	case ROW_NBODY: launch(nbody, BODIES / 256, 256, device); break;
+	case ROW_MANDELBROT: launch(mandelbrot, dim3(MANDELBROT_N / 32, MANDELBROT_N / 8), dim3(32, 8), device); break;
+	case ROW_BLACK_SCHOLES: launch(black_scholes, OPTIONS_N / 256, 256, device); break;
+	case ROW_WARP_REDUCE: launch(warp_reduce, REDUCE_N / 256, 256, device); break;
+	case ROW_BLOCK_REDUCE: launch(block_reduce, REDUCE_N / 256, 256, device); break;
+	case ROW_HISTOGRAM: launch(histogram, HISTOGRAM_BLOCKS, 256, device); break;
+	case ROW_BITONIC: launch(bitonic, SORT_N / 512, 512, device); break;
+	case ROW_SPMV: launch(spmv, SPARSE_ROWS / 256, 256, device); break;
+	case ROW_BFS: launch(bfs, GRAPH_NODES / 256, 256, device); break;
+	case ROW_COUNT: break;
+	}
+}
+
+static void measure(struct row *row)
+{
+	static double times[2001];
+	int runs = row->id == ROW_LAUNCH_OVERHEAD ? 2001 : ROW_RUNS;
+	void *device[ROW_BUFFERS] = {};
+	for (int i = 0; i < row->buffers; i++) {
+		CHECK(cudaMalloc(&device[i], row->bytes[i]));
+		CHECK(cudaMemcpy(device[i], row->data[i], row->bytes[i], cudaMemcpyHostToDevice));
+	}
+	for (int i = -1; i < runs; i++) {
+		double start = row_now();
+		run(row->id, device);
+		CHECK(cudaDeviceSynchronize());
+		if (i >= 0)
+			times[i] = row_now() - start;
+	}
+	for (int i = 0; i < row->buffers; i++) {
+		CHECK(cudaMemcpy(row->data[i], device[i], row->bytes[i], cudaMemcpyDeviceToHost));
+		CHECK(cudaFree(device[i]));
+	}
+	row_print(row, row_median(times, runs));
+}
+
+int main(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		struct row row;
+		if (!row_open(&row, argv[i]))
+			return fprintf(stderr, "no row %s\n", argv[i]), 2;
+		measure(&row);
+		row_close(&row);
+	}
+	return 0;
+}

@@ -1,0 +1,225 @@
+/* The rows of the benchmark: their sizes, inputs and checksums, shared by the CUDA, OpenCL and OpenMP programs so that all
+ * of them do the same work on the same data. Each program is called with names of rows and prints, for each,
+ *
+ *     NAME  MILLISECONDS  CHECKSUM
+ *
+ * where the time is the median of ROW_RUNS runs after one that warms up. */
+#ifndef DRAGOMAN_BENCH_ROWS_H
+#define DRAGOMAN_BENCH_ROWS_H
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+	ROW_RUNS = 7,
+	STREAM_N = 1 << 24,
+	GRID_N = 2048,          /* stencil, transpose: a square of that side */
+	MATRIX_N = 768,
+	BODIES = 8192,
+	MANDELBROT_N = 1024,
+	MANDELBROT_ROUNDS = 512,
+	OPTIONS_N = 1 << 22,
+	REDUCE_N = 1 << 22,
+	HISTOGRAM_N = 1 << 22,
+	HISTOGRAM_BLOCKS = 128,
+	SORT_N = 1 << 20,       /* in pieces of 512 */
+	SPARSE_ROWS = 1 << 17,
+	SPARSE_PER_ROW = 16,
+	GRAPH_NODES = 1 << 18,
+	GRAPH_DEGREE = 8
+};
+
+enum row_id {
+	ROW_LAUNCH_OVERHEAD, ROW_TRIAD, ROW_SAXPY, ROW_STENCIL, ROW_TRANSPOSE, ROW_MATMUL, ROW_SGEMM_TILED, ROW_NBODY,
+	ROW_MANDELBROT, ROW_BLACK_SCHOLES, ROW_WARP_REDUCE, ROW_BLOCK_REDUCE, ROW_HISTOGRAM, ROW_BITONIC, ROW_SPMV, ROW_BFS,
+	ROW_COUNT
+};
+
+static const char *const row_names[ROW_COUNT] = { "launch_overhead", "triad", "saxpy", "stencil", "transpose", "matmul",
+	"sgemm_tiled", "nbody", "mandelbrot", "black_scholes", "warp_reduce", "block_reduce", "histogram", "bitonic", "spmv",
+	"bfs" };
+
+enum { ROW_BUFFERS = 5 };
+
+/* Buffers in the order of the kernels' parameters; the results are the last of them (two for black_scholes). */
+struct row {
+	enum row_id id;
+	void *data[ROW_BUFFERS];
+	size_t bytes[ROW_BUFFERS];
+	int buffers, results;
+	int result_is_int;
+};
+
+static unsigned row_random_state;
+
+static unsigned row_random(void)
+{
+	row_random_state = row_random_state * 1664525u + 1013904223u;
+	return row_random_state >> 8;
+}
+
+static void *row_add(struct row *row, size_t bytes)
+{
+	void *data = NULL;
+	if (posix_memalign(&data, 64, bytes))
+		exit(2);
+	memset(data, 0, bytes);
+	row->data[row->buffers] = data;
+	row->bytes[row->buffers++] = bytes;
+	return data;
+}
+
+static void row_add_floats(struct row *row, size_t count, float low, float high)
+{
+	float *values = (float *)row_add(row, count * sizeof(float));
+	for (size_t i = 0; i < count; i++)
+		values[i] = low + (high - low) * (float)(row_random() & 0xffff) / 65536.0f;
+}
+
+/* `low` is the first of `span` values; negative spans give 0, 1, 2, ... times -span. */
+static void row_add_ints(struct row *row, size_t count, int span)
+{
+	int *values = (int *)row_add(row, count * sizeof(int));
+	for (size_t i = 0; i < count; i++)
+		values[i] = span < 0 ? (int)i * -span : (int)(row_random() % (unsigned)span);
+}
+
+static int row_open(struct row *row, const char *name)
+{
+	memset(row, 0, sizeof *row);
+	row_random_state = 1;
+	int id = 0;
+	while (id < ROW_COUNT && strcmp(name, row_names[id]))
+		id++;
+	row->id = (enum row_id)id;
+	row->results = 1;
+	switch (id) {
+	case ROW_LAUNCH_OVERHEAD:
+		row->results = 0;
+		return 1;
+	case ROW_TRIAD:
+		row_add_floats(row, STREAM_N, 0, 1);
+		row_add_floats(row, STREAM_N, 0, 1);
+		row_add(row, STREAM_N * sizeof(float));
+		return 1;
+	case ROW_SAXPY: /* y grows by the same in each run */
+		row_add_floats(row, STREAM_N, 0, 1);
+		row_add_floats(row, STREAM_N, 0, 1);
+		return 1;
+	case ROW_STENCIL:
+	case ROW_TRANSPOSE:
+		row_add_floats(row, (size_t)GRID_N * GRID_N, 0, 1);
+		row_add(row, (size_t)GRID_N * GRID_N * sizeof(float));
+		return 1;
+	case ROW_MATMUL:
+	case ROW_SGEMM_TILED:
+		row_add_floats(row, (size_t)MATRIX_N * MATRIX_N, 0, 1);
+		row_add_floats(row, (size_t)MATRIX_N * MATRIX_N, 0, 1);
+		row_add(row, (size_t)MATRIX_N * MATRIX_N * sizeof(float));
+		return 1;
+	case ROW_NBODY:
+		row_add_floats(row, (size_t)BODIES * 4, 0, 1);
+		row_add(row, (size_t)BODIES * 4 * sizeof(float));
+		return 1;
+	case ROW_MANDELBROT:
+		row_add(row, (size_t)MANDELBROT_N * MANDELBROT_N * sizeof(int));
+		row->result_is_int = 1;
+		return 1;
+	case ROW_BLACK_SCHOLES: /* price, strike, years */
+		row_add_floats(row, OPTIONS_N, 5, 30);
+		row_add_floats(row, OPTIONS_N, 1, 100);
+		row_add_floats(row, OPTIONS_N, 0.25f, 10);
+		row_add(row, OPTIONS_N * sizeof(float));
+		row_add(row, OPTIONS_N * sizeof(float));
+		row->results = 2;
+		return 1;
+	case ROW_WARP_REDUCE:
+		row_add_floats(row, REDUCE_N, 0, 1);
+		row_add(row, REDUCE_N / 32 * sizeof(float));
+		return 1;
+	case ROW_BLOCK_REDUCE:
+		row_add_floats(row, REDUCE_N, 0, 1);
+		row_add(row, REDUCE_N / 256 * sizeof(float));
+		return 1;
+	case ROW_HISTOGRAM: /* adds up over the runs */
+		row_add_ints(row, HISTOGRAM_N, 1 << 20);
+		row_add(row, 256 * sizeof(int));
+		row->result_is_int = 1;
+		return 1;
+	case ROW_BITONIC:
+		row_add_ints(row, SORT_N, 1 << 20);
+		row_add(row, SORT_N * sizeof(int));
+		row->result_is_int = 1;
+		return 1;
+	case ROW_SPMV: /* row starts, columns, values, x, y */
+		row_add_ints(row, SPARSE_ROWS + 1, -SPARSE_PER_ROW);
+		row_add_ints(row, (size_t)SPARSE_ROWS * SPARSE_PER_ROW, SPARSE_ROWS);
+		row_add_floats(row, (size_t)SPARSE_ROWS * SPARSE_PER_ROW, 0, 1);
+		row_add_floats(row, SPARSE_ROWS, 0, 1);
+		row_add(row, SPARSE_ROWS * sizeof(float));
+		return 1;
+	case ROW_BFS: { /* edge starts, edges, levels: one step out of an eighth of the nodes */
+		row_add_ints(row, GRAPH_NODES + 1, -GRAPH_DEGREE);
+		row_add_ints(row, (size_t)GRAPH_NODES * GRAPH_DEGREE, GRAPH_NODES);
+		int *levels = (int *)row_add(row, GRAPH_NODES * sizeof(int));
+		for (int i = 0; i < GRAPH_NODES; i++)
+			levels[i] = row_random() % 8 == 0 ? 3 : -1;
+		row->result_is_int = 1;
+		return 1;
+	}
+	}
+	return 0;
+}
+
+static void row_close(struct row *row)
+{
+	for (int i = 0; i < row->buffers; i++)
+		free(row->data[i]);
+}
+
+/* Weighted by place, so that results in the wrong order show; a mean, so that sizes do not matter. */
+static double row_checksum(const struct row *row)
+{
+	double sum = 0.0;
+	for (int i = row->buffers - row->results; i < row->buffers; i++) {
+		size_t count = row->bytes[i] / 4;
+		double part = 0.0;
+		for (size_t k = 0; k < count; k++) {
+			double value = row->result_is_int ? (double)((const int *)row->data[i])[k] :
+							    (double)((const float *)row->data[i])[k];
+			part += value * (double)(1 + k % 7);
+		}
+		sum += part / (double)count;
+	}
+	return sum;
+}
+
+static double row_now(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+}
+
+static int row_compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+static double row_median(double *times, int count)
+{
+	qsort(times, (size_t)count, sizeof *times, row_compare);
+	return times[count / 2];
+}
+
+static void row_print(const struct row *row, double milliseconds)
+{
+	printf("%s %.6f %.9g\n", row_names[row->id], milliseconds, row_checksum(row));
+	fflush(stdout);
+}
+
+#endif
