@@ -1,7 +1,7 @@
 /* dragoman doctor: is everything here that is needed to run CUDA programs? One line each, the worst decides. */
 #include "command.h"
 
-#include "codegen/codegen.h"
+#include "cache/cache.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -203,6 +203,16 @@ static void check_compiler(void)
 	text_fini(&why);
 }
 
+static void check_cache(void)
+{
+	const char *why = NULL, *folder = cache_folder(&why);
+	if (folder)
+		report(FOUND_OK, "cache", "%s, at most %llu MiB", folder, (unsigned long long)cache_limit() >> 20);
+	else
+		report(FOUND_WARN, "cache", "none: %s; kernels are compiled again in every process",
+		       why ? why : "no folder");
+}
+
 /* ---- others' ------------------------------------------------------------------------------------------------ */
 
 static void check_hip(void)
@@ -242,6 +252,7 @@ static int doctor(int argc, char **argv)
 	check_limits();
 	check_libraries();
 	check_compiler();
+	check_cache();
 	check_hip();
 	check_stray();
 	return cannot_run ? STATUS_NO : STATUS_OK;

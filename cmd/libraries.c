@@ -135,11 +135,16 @@ const struct compiler *compiler_open(struct text *why)
 {
 	char path[2 * PATH_MAX];
 	const char *folder = libraries_folder();
-	snprintf(path, sizeof path, "%s/libdragoman-compiler.so", folder ? folder : "");
-	void *library = folder ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+	const char *other = env_get("DRAGOMAN_COMPILER"); /* as compiler_load() has it */
+	snprintf(path, sizeof path, "%s%s",
+		 other    ? other
+		 : folder ? folder
+			  : "",
+		 other ? "" : "/libdragoman-compiler.so");
+	void *library = other || folder ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
 	if (!library) {
 		text_printf(why, "%s (it needs LLVM 19: apt-get install libllvm19)",
-			    folder ? dlerror() : "Dragoman's libraries are not beside this command");
+			    other || folder ? dlerror() : "Dragoman's libraries are not beside this command");
 		return NULL;
 	}
 	const struct compiler *(*get)(void) =

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const struct command *const commands[] = { &command_run, &command_doctor, &command_scan };
+static const struct command *const commands[] = { &command_run, &command_doctor, &command_scan, &command_cache };
 
 void say(const char *format, ...)
 {

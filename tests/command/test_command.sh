@@ -108,7 +108,6 @@ chmod -x forbidden
 commands="  run      start a CUDA program
   doctor   tell what is here, what is missing and what to install
   scan     tell what is inside programs, libraries and device code
-  ptx      check, print, compile or dump PTX
   cache    list, measure or clear compiled kernels"
 overview="usage: dragoman COMMAND ...
 
@@ -248,6 +247,32 @@ check 'scan: damaged' 1 'damaged.fatbin: device code
   damaged: fat binary damaged: it says it has 16 + 1160 bytes, only 1076 are there' '' dragoman scan damaged.fatbin
 check 'scan: no file' 2 '' 'dragoman scan: which file?
 usage: dragoman scan [--summary] FILE...' dragoman scan
+
+# ---- cache ------------------------------------------------------------------------------------------------------------
+
+DRAGOMAN_CACHE_DIR=$work/cache DRAGOMAN_CACHE_SIZE=1M TZ=UTC
+export DRAGOMAN_CACHE_DIR DRAGOMAN_CACHE_SIZE TZ
+entry=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+cache_usage='usage: dragoman cache list | size | clear'
+check 'cache: made when asked for' 0 '@/cache: 0 kernels, 0 bytes of at most 1048576' '' dragoman cache size
+check 'cache: it is private' 0 '700' '' stat -c %a cache
+printf 'nonsense' >"cache/$entry"
+touch -d '2026-01-02 03:04:05' "cache/$entry"
+check 'cache: damaged entry' 0 "2026-01-02 03:04         8  damaged: $entry" '' dragoman cache list
+check 'cache: size of that' 0 '@/cache: 1 kernel, 8 bytes of at most 1048576' '' dragoman cache size
+check 'cache: clear' 0 '@/cache: 1 kernel removed' '' dragoman cache clear
+check 'cache: nothing left' 0 '' '' ls cache
+check 'cache: switched off' 1 '' 'dragoman: no cache: switched off' env DRAGOMAN_CACHE=off dragoman cache size
+chmod 777 cache
+check 'cache: open to others' 1 '' \
+	'dragoman: compiled kernels are not kept: @/cache: others can write to the folder
+dragoman: no cache: others can write to the folder' dragoman cache list
+check 'cache: what?' 2 '' "dragoman cache: list, size or clear?
+$cache_usage" dragoman cache
+check 'cache: unknown' 2 '' "dragoman cache: no 'eat' here; there are list, size and clear
+$cache_usage" dragoman cache eat
+check 'cache: too much' 2 '' "dragoman cache: no argument 'now'
+$cache_usage" dragoman cache clear now
 
 # ---- doctor ------------------------------------------------------------------------------------------------------------
 
