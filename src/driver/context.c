@@ -350,8 +350,24 @@ CUresult context_primary_peek(struct driver_device *device, struct context **out
 			device->primary->primary = true;
 	}
 	*out = device->primary;
+	if (!status)
+		device->primary->of_runtime = true;
 	pthread_mutex_unlock(&device->lock);
 	return status;
+}
+
+/* The CUDA runtime takes the primary context's handle from a private table and expects that making it current
+ * activates it. */
+static struct context *activated(CUcontext handle)
+{
+	struct context *context = handle_check(handle, HANDLE_CONTEXT);
+	struct context *active;
+
+	if (!context || atomic_load_explicit(&context->live, memory_order_acquire))
+		return context;
+	if (!context->of_runtime || context_primary_retain(context->device, &active))
+		return NULL;
+	return active;
 }
 
 CUresult context_primary_retain(struct driver_device *device, struct context **out)
@@ -578,9 +594,10 @@ CUresult impl_cuCtxDetach(CUcontext handle)
 
 CUresult impl_cuCtxPushCurrent_v2(CUcontext handle)
 {
-	struct context *context = context_check(handle);
+	struct context *context;
 
 	REQUIRE_READY();
+	context = activated(handle);
 	if (!handle)
 		return CUDA_ERROR_INVALID_VALUE;
 	return context ? context_push(context) : CUDA_ERROR_INVALID_CONTEXT;
@@ -610,9 +627,10 @@ CUresult impl_cuCtxPopCurrent(CUcontext *handle)
 
 CUresult impl_cuCtxSetCurrent(CUcontext handle)
 {
-	struct context *context = context_check(handle);
+	struct context *context;
 
 	REQUIRE_READY();
+	context = activated(handle);
 	if (handle && !context)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	return context_set(context);

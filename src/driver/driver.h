@@ -100,7 +100,7 @@ struct context {
 	const struct device_ops *ops;
 	uint64_t id;
 	_Atomic bool live;          /* started and not yet destroyed or reset */
-	bool primary;
+	bool primary, of_runtime;   /* of_runtime: the runtime holds its handle and activates it by use */
 	unsigned flags, api_version;
 	CUfunc_cache cache_config;
 	CUsharedconfig shared_config;
