@@ -24,6 +24,9 @@ typedef void cpu_kernel_fn(struct cpu_block *block, uint32_t first_thread, uint3
  * (each naturally aligned, in order; `results` first element at 0). */
 typedef void cpu_function_fn(struct cpu_block *block, uint32_t thread, const void *parameters, void *results);
 
+/* grid_barrier: whom to wait for. */
+enum { GRID_BARRIER_GRID, GRID_BARRIER_CLUSTER };
+
 /* Services of the runtime that code calls through block->services. Those marked S may suspend the caller's fiber. A
  * `mask` holds the calling group's lanes that take part (bit i = thread first_thread + i); for lanes = 1 it is 1. */
 struct cpu_services {

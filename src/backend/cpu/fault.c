@@ -133,7 +133,7 @@ void cpu_fault_install(void)
  * system calls at every launch would cost too much. */
 void cpu_fault_recheck(void)
 {
-	enum { EVERY_NS = 100000000 };
+	enum { EVERY_NS = 1000000 };
 	uint64_t now = clock_ns(), last = atomic_load_explicit(&checked_ns, memory_order_relaxed);
 	if (now - last < EVERY_NS || !atomic_compare_exchange_strong(&checked_ns, &last, now))
 		return;

@@ -71,13 +71,13 @@ __asm__(".text\n"
 static void *context_make(void *stack, size_t size, void (*entry)(void *), void *argument)
 {
 	/* r15 r14 r13 r12 rbx rbp, the return address; the stack is 16-byte aligned where dragoman_fiber_start begins. */
-	uintptr_t *top = (uintptr_t *)(((uintptr_t)stack + size) & ~(uintptr_t)15) - 8;
+	uintptr_t *top = (uintptr_t *)(((uintptr_t)stack + size) & ~(uintptr_t)15) - 9;
 	top[0] = top[1] = 0;
 	top[2] = (uintptr_t)argument;
 	top[3] = (uintptr_t)entry;
 	top[4] = top[5] = 0;
 	top[6] = (uintptr_t)dragoman_fiber_start;
-	top[7] = 0;
+	top[7] = top[8] = 0;
 	return top;
 }
 #elif !defined(FIBER_UCONTEXT) && defined(__aarch64__)
