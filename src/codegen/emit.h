@@ -26,7 +26,7 @@
 
 #include "ir/ir.h"
 
-enum { MAX_CHUNKS = 32, MAX_WIDTH = 16 };
+enum { MAX_CHUNKS = 32, MAX_WIDTH = 64 }; /* 16 lanes to a vector; packed registers are handled as up to four times that */
 
 enum piece { PIECE_UNIFORM, PIECE_CHUNK, PIECE_BASE, PIECE_GROUP };
 
@@ -126,6 +126,7 @@ struct address {
 	int64_t stride;        /* STRIDED: bytes between lanes */
 	unsigned align;        /* bytes that pointer is known to be a multiple of (at least the access size, PTX 5.x) */
 };
+LLVMValueRef local_window(struct emitter *e); /* i64 piece: where each lane's own local memory starts */
 /* Resolves [a+offset] in `space` to generic host pointers: shared and local windows added, parameters found. */
 struct address emit_address(struct emitter *e, const struct ptx_operand *op, enum ptx_space space, unsigned access_bytes);
 /* Memory of `address` as a piece of `lane` values; masked lanes are not touched and read as 0. `volatile_` also orders. */

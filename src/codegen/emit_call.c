@@ -1,0 +1,104 @@
+/* System calls of device code: vprintf, malloc, free and __assertfail, as nvcc and NVRTC call them. Each lane that takes part calls
+ * for itself, in the order of the lanes. Their parameters lie in .param variables, their pointers are generic. */
+#include "codegen/emit_call.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "backend/cpu/abi.h"
+#include "codegen/arith.h"
+#include "codegen/group.h"
+#include "codegen/memory.h"
+
+enum { MAX_PARAMETERS = 5 };
+
+struct system_call {
+	const char *name;
+	uint8_t parameters[MAX_PARAMETERS]; /* bytes of each */
+	uint8_t result;                     /* bytes; 0: none */
+	size_t service;                     /* offset in struct cpu_services */
+};
+
+static const struct system_call system_calls[] = {
+	{ "vprintf", { 8, 8 }, 4, offsetof(struct cpu_services, print) },
+	{ "malloc", { 8 }, 8, offsetof(struct cpu_services, allocate) },
+	{ "free", { 8 }, 0, offsetof(struct cpu_services, release) },
+	{ "__assertfail", { 8, 8, 4, 8 }, 0, offsetof(struct cpu_services, assert_fail) },
+	{ "__assert_fail", { 8, 8, 4, 8 }, 0, offsetof(struct cpu_services, assert_fail) },
+};
+
+struct lane_call {
+	const struct system_call *call;
+	struct address parameters[MAX_PARAMETERS], result;
+	bool has_result;
+};
+
+static LLVMTypeRef bytes_type(struct emitter *e, unsigned bytes)
+{
+	return LLVMIntTypeInContext(e->context, 8 * bytes);
+}
+
+static void call_lane(struct emitter *e, unsigned lane, void *data)
+{
+	const struct lane_call *c = data;
+	LLVMTypeRef types[MAX_PARAMETERS + 1] = { LLVMInt32TypeInContext(e->context) };
+	LLVMValueRef arguments[MAX_PARAMETERS + 1];
+	unsigned count = 1, number = e->chunk * e->width + lane;
+	arguments[0] = LLVMBuildAdd(e->b, e->first_thread, i32_constant(e, number), "");
+	for (unsigned i = 0; i < MAX_PARAMETERS && c->call->parameters[i]; i++, count++) {
+		types[count] = bytes_type(e, c->call->parameters[i]);
+		arguments[count] = LLVMBuildLoad2(e->b, types[count], lane_pointer(e, c->parameters[i], lane), "");
+	}
+	LLVMTypeRef type = c->call->result ? bytes_type(e, c->call->result) : LLVMVoidTypeInContext(e->context);
+	LLVMValueRef r = call_service(e, c->call->service, type, types, arguments, count);
+	if (c->has_result)
+		LLVMBuildStore(e->b, r, lane_pointer(e, c->result, lane));
+}
+
+/* The lists of results and of parameters of a call, either may be NULL. */
+static void find_lists(const struct ptx_instruction *in, const struct ptx_operand **results, const struct ptx_operand **parameters)
+{
+	bool after_target = false;
+	*results = *parameters = NULL;
+	for (unsigned i = 0; i < in->operand_count; i++) {
+		if (in->operands[i].kind != PTX_OP_LIST)
+			after_target = true;
+		else if (after_target && !*parameters)
+			*parameters = &in->operands[i];
+		else if (!after_target)
+			*results = &in->operands[i];
+	}
+}
+
+static const struct system_call *find_system_call(const char *name)
+{
+	for (size_t i = 0; i < sizeof(system_calls) / sizeof(system_calls[0]); i++)
+		if (!strcmp(system_calls[i].name, name))
+			return &system_calls[i];
+	return NULL;
+}
+
+bool emit_system_call(struct emitter *e, const struct ptx_instruction *in, const char *name)
+{
+	struct lane_call c = { .call = find_system_call(name) };
+	const struct ptx_operand *results, *parameters;
+	if (!c.call)
+		return false;
+	find_lists(in, &results, &parameters);
+	for (unsigned chunk = 0; chunk < e->chunks; chunk++) {
+		struct group_place place = group_enter(e, chunk);
+		for (unsigned i = 0; i < MAX_PARAMETERS && c.call->parameters[i]; i++) {
+			if (!parameters || i >= parameters->part_count) {
+				unsupported(e, "a call of %s with too few parameters", name);
+				break;
+			}
+			c.parameters[i] = emit_address(e, &parameters->parts[i], PTX_SPACE_PARAM, c.call->parameters[i]);
+		}
+		c.has_result = c.call->result && results && results->part_count;
+		if (c.has_result)
+			c.result = emit_address(e, &results->parts[0], PTX_SPACE_PARAM, c.call->result);
+		for_each_active_lane(e, call_lane, &c);
+		group_leave(e, place);
+	}
+	return true;
+}

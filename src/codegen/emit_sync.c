@@ -1,0 +1,162 @@
+/* Barriers, fences and waiting: PTX ISA 9.7.13.1 to 9.7.13.4 (bar, barrier, bar.warp.sync, barrier.cluster, membar, fence),
+ * 9.7.13.13 (griddepcontrol) and 9.7.19 (brkpt, nanosleep, pmevent, trap, setmaxnreg). Threads of a block run on one thread of the host; a
+ * group that waits is put aside by the runtime's services. */
+#include <stddef.h>
+
+#include "backend/cpu/abi.h"
+#include "codegen/arith.h"
+#include "codegen/group.h"
+#include "codegen/memory.h"
+#include "isa_emit.h"
+
+static LLVMTypeRef i32_type(struct emitter *e)
+{
+	return LLVMInt32TypeInContext(e->context);
+}
+
+static LLVMTypeRef void_type(struct emitter *e)
+{
+	return LLVMVoidTypeInContext(e->context);
+}
+
+/* The group's first thread, its lanes that take part, then `more` words. */
+static LLVMValueRef call_group(struct emitter *e, size_t service, LLVMTypeRef result, LLVMValueRef const *more, unsigned count)
+{
+	LLVMTypeRef types[8];
+	LLVMValueRef arguments[8] = { e->first_thread, mask_bits(e) };
+	for (unsigned i = 0; i < count; i++)
+		arguments[i + 2] = more[i];
+	for (unsigned i = 0; i < count + 2; i++)
+		types[i] = i32_type(e);
+	return call_service(e, service, result, types, arguments, count + 2);
+}
+
+/* ---- bar, barrier ------------------------------------------------------------------------------------------- */
+
+enum { REDUCE_NONE, REDUCE_POPC, REDUCE_AND, REDUCE_OR };
+
+static void emit_barrier_reduction(struct emitter *e, const struct ptx_instruction *in)
+{
+	unsigned op = has(e, MOD_popc) ? REDUCE_POPC : has(e, MOD_and) ? REDUCE_AND : REDUCE_OR;
+	const struct ptx_operand *predicate = operand(e, in->operand_count - 1u);
+	LLVMValueRef count = in->operand_count > 3 ? group_scalar(e, operand(e, 2), PTX_U32) : i32_constant(e, 0);
+	LLVMValueRef more[] = { group_scalar(e, operand(e, 1), PTX_U32), count, i32_constant(e, op), group_bits(e, predicate) };
+	LLVMValueRef r = call_group(e, offsetof(struct cpu_services, barrier), i32_type(e), more, 4);
+	if (op != REDUCE_POPC)
+		r = LLVMBuildICmp(e->b, LLVMIntNE, r, i32_constant(e, 0), "");
+	set_value_uniform(e, operand(e, 0), r);
+}
+
+void emit_barrier(struct emitter *e, const struct ptx_instruction *in)
+{
+	if (has(e, MOD_red)) {
+		emit_barrier_reduction(e, in);
+		return;
+	}
+	LLVMValueRef zero = i32_constant(e, 0), count = in->operand_count > 1 ? group_scalar(e, operand(e, 1), PTX_U32) : zero;
+	LLVMValueRef more[] = { group_scalar(e, operand(e, 0), PTX_U32), count, i32_constant(e, REDUCE_NONE), zero };
+	if (has(e, MOD_arrive))
+		call_group(e, offsetof(struct cpu_services, barrier_arrive), void_type(e), more, 2);
+	else
+		call_group(e, offsetof(struct cpu_services, barrier), i32_type(e), more, 4);
+}
+
+/* Who has arrived need not have left: the meeting takes place at .wait, which every thread that arrived comes to. */
+void emit_barrier_cluster(struct emitter *e, const struct ptx_instruction *in)
+{
+	(void)in;
+	LLVMValueRef cluster = i32_constant(e, GRID_BARRIER_CLUSTER);
+	if (has(e, MOD_wait))
+		call_group(e, offsetof(struct cpu_services, grid_barrier), void_type(e), &cluster, 1);
+	else if (!has(e, MOD_relaxed))
+		emit_memory_fence(e, LLVMAtomicOrderingRelease, false);
+}
+
+/* Lanes of a group are together anyhow. */
+void emit_bar_warp(struct emitter *e, const struct ptx_instruction *in)
+{
+	(void)in;
+	emit_memory_fence(e, LLVMAtomicOrderingAcquireRelease, true);
+	if (e->lanes > 1)
+		return;
+	LLVMTypeRef i64 = LLVMInt64TypeInContext(e->context), pointer = LLVMPointerTypeInContext(e->context, 0);
+	LLVMValueRef values = lane_words(e);
+	LLVMTypeRef types[] = { i32_type(e), i32_type(e), i64, pointer };
+	LLVMValueRef arguments[] = { e->first_thread, group_scalar(e, operand(e, 0), PTX_U32), LLVMConstInt(i64, 0, false), values };
+	call_service(e, offsetof(struct cpu_services, exchange), i32_type(e), types, arguments, 4);
+}
+
+/* ---- fences --------------------------------------------------------------------------------------------------- */
+
+void emit_fence(struct emitter *e, const struct ptx_instruction *in)
+{
+	bool is_membar = in->form->row->opcode_id == OP_membar;
+	LLVMAtomicOrdering ordering = LLVMAtomicOrderingAcquireRelease;
+	if (is_membar || has(e, MOD_sc))
+		ordering = LLVMAtomicOrderingSequentiallyConsistent;
+	else if (has(e, MOD_acquire))
+		ordering = LLVMAtomicOrderingAcquire;
+	else if (has(e, MOD_release))
+		ordering = LLVMAtomicOrderingRelease;
+	emit_memory_fence(e, ordering, has(e, MOD_cta));
+}
+
+/* ---- waiting and stopping --------------------------------------------------------------------------------------- */
+
+void emit_nanosleep(struct emitter *e, const struct ptx_instruction *in)
+{
+	(void)in;
+	LLVMTypeRef types[] = { i32_type(e) };
+	call_service(e, offsetof(struct cpu_services, yield), void_type(e), types, &e->first_thread, 1);
+}
+
+static void stop(struct emitter *e, uint32_t status)
+{
+	LLVMTypeRef i32 = i32_type(e), types[] = { i32, i32 };
+	LLVMTypeRef overload[] = { i32 };
+	LLVMValueRef bits = mask_bits(e), count[] = { bits, LLVMConstInt(LLVMInt1TypeInContext(e->context), 0, false) };
+	unsigned id = LLVMLookupIntrinsicID("llvm.cttz", 9);
+	LLVMValueRef cttz = LLVMGetIntrinsicDeclaration(e->module, id, overload, 1);
+	/* A block may be passed through with no lane of its own. */
+	LLVMBasicBlockRef some = new_block(e, "stop"), after = new_block(e, "after");
+	LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntNE, bits, i32_constant(e, 0), ""), some, after);
+	LLVMPositionBuilderAtEnd(e->b, some);
+	LLVMValueRef first = LLVMBuildCall2(e->b, LLVMIntrinsicGetType(e->context, id, overload, 1), cttz, count, 2, "");
+	LLVMValueRef arguments[] = { LLVMBuildAdd(e->b, e->first_thread, first, ""), i32_constant(e, status) };
+	call_service(e, offsetof(struct cpu_services, trap), void_type(e), types, arguments, 2);
+	LLVMBuildBr(e->b, after);
+	LLVMPositionBuilderAtEnd(e->b, after);
+}
+
+/* CUDA_ERROR_LAUNCH_FAILED. */
+void emit_trap(struct emitter *e, const struct ptx_instruction *in)
+{
+	(void)in;
+	stop(e, 719);
+}
+
+/* Without a debugger a breakpoint ends the kernel, as on the card. */
+void emit_brkpt(struct emitter *e, const struct ptx_instruction *in)
+{
+	(void)in;
+	stop(e, 719);
+}
+
+/* Nothing to do: a performance event, an amount of registers, launches that already wait for their predecessors. */
+void emit_pmevent(struct emitter *e, const struct ptx_instruction *in)
+{
+	(void)e;
+	(void)in;
+}
+
+void emit_setmaxnreg(struct emitter *e, const struct ptx_instruction *in)
+{
+	(void)e;
+	(void)in;
+}
+
+void emit_griddepcontrol(struct emitter *e, const struct ptx_instruction *in)
+{
+	(void)e;
+	(void)in;
+}
