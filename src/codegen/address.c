@@ -30,11 +30,11 @@ static LLVMValueRef to_pointer(struct emitter *e, LLVMValueRef v)
 LLVMValueRef symbol_address(struct emitter *e, const struct ptx_symbol *symbol)
 {
 	struct emitter_state *s = e->state;
-	uintptr_t number = (uintptr_t)map_get(&s->symbol_numbers, symbol->name);
+	uintptr_t number = (uintptr_t)map_get(&s->unit->symbol_numbers, symbol->name);
 	if (!number) {
-		vec_push(&s->symbol_list, symbol);
-		number = s->symbol_list.count;
-		map_put(&s->symbol_numbers, symbol->name, (void *)number);
+		vec_push(&s->unit->symbol_list, symbol);
+		number = s->unit->symbol_list.count;
+		map_put(&s->unit->symbol_numbers, symbol->name, (void *)number);
 	}
 	LLVMValueRef index = LLVMConstInt(int_type(e, 64), number - 1, 0);
 	LLVMValueRef slot = LLVMBuildGEP2(e->b, ptr_type(e), s->symbols, &index, 1, "");
@@ -58,9 +58,11 @@ static enum ptx_space base_space(struct emitter *e, const struct ptx_operand *ba
 	return space;
 }
 
-/* Start of the current piece's own local memory: i64, scalar, of lane 0. */
+/* Start of the local memory of the current piece's lane 0: i64, scalar. A function that is called keeps its own on its stack. */
 static LLVMValueRef local_base(struct emitter *e)
 {
+	if (!e->ir->kernel->is_entry)
+		return e->state->local;
 	enum piece piece = e->piece;
 	unsigned w = e->w;
 	if (piece == PIECE_CHUNK)
@@ -70,6 +72,22 @@ static LLVMValueRef local_base(struct emitter *e)
 	e->piece = piece;
 	e->w = w;
 	return add64(e, e->state->local, LLVMBuildMul(e->b, thread, i64_of(e, align_up(e->ir->local_bytes, 16)), ""));
+}
+
+static LLVMValueRef lane_steps(struct emitter *e, int64_t stride)
+{
+	LLVMValueRef steps[MAX_WIDTH];
+	for (unsigned i = 0; i < e->w; i++)
+		steps[i] = i64_of(e, (uint64_t)stride * i);
+	return LLVMConstVector(steps, e->w);
+}
+
+LLVMValueRef local_window(struct emitter *e)
+{
+	LLVMValueRef base = local_base(e);
+	if (e->w == 1)
+		return base;
+	return add64(e, splat(e, base), lane_steps(e, (int64_t)align_up(e->ir->local_bytes, 16)));
 }
 
 static LLVMValueRef window_of(struct emitter *e, enum ptx_space space)
@@ -127,13 +145,7 @@ struct address emit_address(struct emitter *e, const struct ptx_operand *op, enu
 	LLVMValueRef window = window_of(e, space);
 	if (window) {
 		window = splat(e, window);
-		if (window_stride) {
-			LLVMValueRef steps[MAX_WIDTH];
-			for (unsigned i = 0; i < e->w; i++)
-				steps[i] = i64_of(e, (uint64_t)window_stride * i);
-			window = add64(e, window, LLVMConstVector(steps, e->w));
-		}
-		a = add64(e, a, window);
+		a = add64(e, a, window_stride ? add64(e, window, lane_steps(e, window_stride)) : window);
 	}
 	if (offset)
 		a = add64(e, a, kbits(e, 64, (uint64_t)offset));

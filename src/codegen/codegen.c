@@ -157,13 +157,13 @@ LLVMValueRef call_service(struct emitter *e, size_t offset, LLVMTypeRef result, 
 		all[i + 1] = arguments[i];
 	}
 	if (may_suspend(offset))
-		e->state->kernel_flags |= KERNEL_SUSPENDS;
+		e->state->unit->kernel_flags |= KERNEL_SUSPENDS;
 	if (offset == offsetof(struct cpu_services, yield))
-		e->state->kernel_flags |= KERNEL_YIELDS;
+		e->state->unit->kernel_flags |= KERNEL_YIELDS;
 	if (offset == offsetof(struct cpu_services, grid_barrier))
-		e->state->kernel_flags |= KERNEL_COOPERATIVE;
+		e->state->unit->kernel_flags |= KERNEL_COOPERATIVE;
 	if (offset == offsetof(struct cpu_services, print))
-		e->state->kernel_flags |= KERNEL_PRINTS;
+		e->state->unit->kernel_flags |= KERNEL_PRINTS;
 	LLVMValueRef function = load_field(e, e->state->services, ptr_type(e), offset);
 	LLVMTypeRef type = LLVMFunctionType(result, all_types, count + 1, 0);
 	return LLVMBuildCall2(e->b, type, function, all, count + 1, "");
@@ -207,30 +207,57 @@ static void add_enum_attribute(struct emitter *e, unsigned index, const char *na
 	LLVMAddAttributeAtIndex(e->function, index, LLVMCreateEnumAttribute(e->context, kind, value));
 }
 
+/* A function called by a kernel: one thread, void (block, thread, parameters, results). */
+static void begin_called_function(struct emitter *e)
+{
+	struct emitter_state *s = e->state;
+	e->function = declare_function(e, e->ir->kernel);
+	s->parameters = LLVMGetParam(e->function, 2);
+	s->results = LLVMGetParam(e->function, 3);
+	e->first_thread = LLVMGetParam(e->function, 1);
+	s->thread_end = NULL;
+}
+
+/* A kernel: a loop over groups of lanes, void (block, first_thread, end_thread). */
+static void begin_kernel(struct emitter *e)
+{
+	LLVMTypeRef i32 = int_type(e, 32), types[3] = { ptr_type(e), i32, i32 };
+	e->function = LLVMAddFunction(e->module, "kernel", LLVMFunctionType(LLVMVoidTypeInContext(e->context), types, 3, 0));
+	e->state->thread_end = LLVMGetParam(e->function, 2);
+}
+
 static void begin_function(struct emitter *e)
 {
 	struct emitter_state *s = e->state;
 	LLVMTypeRef i32 = int_type(e, 32), i64 = int_type(e, 64);
-	LLVMTypeRef types[3] = { ptr_type(e), i32, i32 };
-	e->function = LLVMAddFunction(e->module, "kernel", LLVMFunctionType(LLVMVoidTypeInContext(e->context), types, 3, 0));
+	bool is_kernel = e->ir->kernel->is_entry;
+	if (is_kernel)
+		begin_kernel(e);
+	else
+		begin_called_function(e);
 	add_attribute(e, "target-cpu", e->target->cpu);
 	add_attribute(e, "target-features", e->target->features);
 	add_attribute(e, "prefer-vector-width", "256");
 	add_enum_attribute(e, (unsigned)LLVMAttributeFunctionIndex, "nounwind", 0);
 	e->block = LLVMGetParam(e->function, 0);
-	LLVMValueRef first = LLVMGetParam(e->function, 1);
-	s->thread_end = LLVMGetParam(e->function, 2);
 	s->prologue = new_block(e, "prologue");
 	s->group_head = new_block(e, "group");
 	s->group_next = new_block(e, "next");
 	s->done = new_block(e, "done");
 	LLVMPositionBuilderAtEnd(e->b, s->prologue);
 	s->launch = block_field(e, ptr_type(e), offsetof(struct cpu_block, launch));
-	s->parameters = block_field(e, ptr_type(e), offsetof(struct cpu_block, parameters));
+	if (is_kernel)
+		s->parameters = block_field(e, ptr_type(e), offsetof(struct cpu_block, parameters));
 	s->symbols = block_field(e, ptr_type(e), offsetof(struct cpu_block, symbols));
 	s->services = block_field(e, ptr_type(e), offsetof(struct cpu_block, services));
 	s->shared = block_field(e, i64, offsetof(struct cpu_block, shared));
-	s->local = block_field(e, i64, offsetof(struct cpu_block, local));
+	if (is_kernel) {
+		s->local = block_field(e, i64, offsetof(struct cpu_block, local));
+	} else {
+		LLVMValueRef own = LLVMBuildAlloca(e->b, LLVMArrayType2(int_type(e, 8), e->ir->local_bytes + 1), "local");
+		LLVMSetAlignment(own, 64);
+		s->local = LLVMBuildPtrToInt(e->b, own, i64, "");
+	}
 	s->scratch = LLVMBuildAlloca(e->b, LLVMArrayType2(i64, 32), "scratch");
 	LLVMSetAlignment(s->scratch, 64);
 	LLVMBuildBr(e->b, s->group_head);
@@ -239,12 +266,20 @@ static void begin_function(struct emitter *e)
 		lanes[i] = LLVMConstInt(i32, i, 0);
 	s->lane_numbers = e->width > 1 ? LLVMConstVector(lanes, e->width) : lanes[0];
 
+	if (!is_kernel) {
+		LLVMPositionBuilderAtEnd(e->b, s->group_next);
+		LLVMBuildBr(e->b, s->done);
+		LLVMPositionBuilderAtEnd(e->b, s->done);
+		LLVMBuildRetVoid(e->b);
+		LLVMPositionBuilderAtEnd(e->b, s->group_head);
+		return;
+	}
 	LLVMPositionBuilderAtEnd(e->b, s->group_head);
 	e->first_thread = LLVMBuildPhi(e->b, i32, "first_thread");
 	LLVMPositionBuilderAtEnd(e->b, s->group_next);
 	LLVMValueRef next = LLVMBuildAdd(e->b, e->first_thread, LLVMConstInt(i32, e->lanes, 0), "");
 	LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntULT, next, s->thread_end, ""), s->group_head, s->done);
-	LLVMValueRef values[2] = { first, next };
+	LLVMValueRef values[2] = { LLVMGetParam(e->function, 1), next };
 	LLVMBasicBlockRef from[2] = { s->prologue, s->group_next };
 	LLVMAddIncoming(e->first_thread, values, from, 2);
 	LLVMPositionBuilderAtEnd(e->b, s->done);
@@ -338,12 +373,12 @@ static void fill_info(struct emitter *e, struct compile_result *result)
 		.parameter_bytes = kernel->parameter_bytes,
 		.max_threads = most,
 		.registers = 32,
-		.flags = e->state->kernel_flags,
-		.symbol_count = (uint32_t)e->state->symbol_list.count,
+		.flags = e->state->unit->kernel_flags,
+		.symbol_count = (uint32_t)e->state->unit->symbol_list.count,
 	};
 	struct text names = { 0 };
-	for (size_t i = 0; i < e->state->symbol_list.count; i++)
-		text_add(&names, e->state->symbol_list.data[i]->name, strlen(e->state->symbol_list.data[i]->name) + 1);
+	for (size_t i = 0; i < e->state->unit->symbol_list.count; i++)
+		text_add(&names, e->state->unit->symbol_list.data[i]->name, strlen(e->state->unit->symbol_list.data[i]->name) + 1);
 	result->symbols = names.data;
 	result->symbols_size = names.count;
 }
@@ -379,8 +414,10 @@ static void llvm_start(void)
 struct compilation {
 	struct arena arena;
 	struct target target;
+	struct compile_options options;
 	struct emitter e;
 	struct emitter_state state;
+	struct emitter_unit unit;
 	LLVMTargetMachineRef machine;
 };
 
@@ -396,59 +433,104 @@ static void compilation_fini(struct compilation *c)
 		LLVMDisposeTargetMachine(c->machine);
 	if (c->e.ir)
 		ir_destroy(c->e.ir);
-	vec_fini(&c->state.symbol_list);
-	map_fini(&c->state.symbol_numbers);
+	vec_fini(&c->unit.symbol_list);
+	map_fini(&c->unit.symbol_numbers);
+	vec_fini(&c->unit.functions);
+	map_fini(&c->unit.function_numbers);
 	arena_fini(&c->arena);
 }
 
-/* Up to verified LLVM IR, not optimised. */
-static bool compilation_emit(struct compilation *c, const struct ptx_module *module, const struct ptx_function *kernel,
-			     const struct compile_options *given, struct ptx_diagnostic *diagnostic)
+/* The IR of a kernel or of a function that it calls. */
+static struct ir_func *build_ir(struct compilation *c, const struct ptx_module *module, const struct ptx_function *function,
+				struct ptx_diagnostic *diagnostic)
 {
-	pthread_once(&llvm_once, llvm_start);
-	arena_init(&c->arena);
-	struct compile_options options = *given;
-	if (!target_init(&c->target, &options)) {
-		ptx_error(diagnostic, module, kernel, kernel->symbol.location, "no code can be made for the target '%s'", options.target);
-		return false;
+	struct ir_func *ir = ir_build(&c->arena, module, function, &c->options, diagnostic);
+	struct text text = { 0 };
+	if (ir && env_dump("ir")) {
+		ir_print(ir, &text);
+		dump_text("ir", function->symbol.name, text.data);
+		text.count = 0;
 	}
-	options.vector = (uint8_t)c->target.width;
+	if (ir && env_flag("DRAGOMAN_VALIDATE") && !ir_verify(ir, &text)) {
+		ptx_error(diagnostic, module, function, function->symbol.location, "internal error, please report it: %s", text.data);
+		ir_destroy(ir);
+		ir = NULL;
+	}
+	text_fini(&text);
+	return ir;
+}
+
+static bool start_module(struct compilation *c, const char *name)
+{
 	struct emitter *e = &c->e;
-	e->ir = ir_build(&c->arena, module, kernel, &options, diagnostic);
-	if (!e->ir)
-		return false;
-	if (env_dump("ir")) {
-		struct text text = { 0 };
-		ir_print(e->ir, &text);
-		dump_text("ir", kernel->symbol.name, text.data);
-		text_fini(&text);
-	}
-	struct text why = { 0 };
-	if (env_flag("DRAGOMAN_VALIDATE") && !ir_verify(e->ir, &why)) {
-		ptx_error(diagnostic, module, kernel, kernel->symbol.location, "internal error, please report it: %s", why.data);
-		text_fini(&why);
-		return false;
-	}
-	c->machine = c->target.machine(&c->target, options.opt_level);
+	c->machine = c->target.machine(&c->target, c->options.opt_level);
 	if (!c->machine)
 		return false;
 	e->context = LLVMContextCreate();
-	e->module = LLVMModuleCreateWithNameInContext(kernel->symbol.name, e->context);
+	e->module = LLVMModuleCreateWithNameInContext(name, e->context);
 	LLVMSetTarget(e->module, c->target.triple);
 	LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(c->machine);
 	LLVMSetModuleDataLayout(e->module, layout);
 	LLVMDisposeTargetData(layout);
 	e->b = LLVMCreateBuilderInContext(e->context);
 	e->target = &c->target;
+	return true;
+}
+
+/* Emits c->e.ir into the module. */
+static bool emit_ir(struct compilation *c, struct ptx_diagnostic *diagnostic)
+{
+	struct emitter *e = &c->e;
+	c->state = (struct emitter_state){ .arena = &c->arena, .unit = &c->unit };
+	c->unit.kernel_flags |= e->ir->kernel_flags;
 	e->diagnostic = diagnostic;
+	e->inst = NULL;
 	e->width = e->ir->width;
 	e->chunks = e->ir->chunks;
 	e->lanes = e->ir->lanes;
 	e->w = 1;
 	e->state = &c->state;
-	c->state.arena = &c->arena;
-	c->state.kernel_flags = e->ir->kernel_flags;
-	return emit_kernel(e) && verify(e);
+	return emit_kernel(e);
+}
+
+/* Functions that are called through pointers or recursively: one thread at a time, in the same object. */
+static bool emit_called_functions(struct compilation *c, const struct ptx_module *module, struct ptx_diagnostic *diagnostic)
+{
+	struct ir_func *kernel = c->e.ir;
+	bool ok = true;
+	c->options.lanes = 1;
+	for (size_t i = 0;; i++) {
+		if (i == c->unit.functions.count && c->unit.calls_pointers) {
+			c->unit.calls_pointers = false;
+			add_pointed_functions(&c->unit, module);
+		}
+		if (i >= c->unit.functions.count || !ok)
+			break;
+		c->e.ir = build_ir(c, module, c->unit.functions.data[i], diagnostic);
+		ok = c->e.ir && emit_ir(c, diagnostic);
+		if (c->e.ir)
+			ir_destroy(c->e.ir);
+	}
+	c->e.ir = kernel;
+	return ok;
+}
+
+/* Up to verified LLVM IR, not optimised. */
+static bool compilation_emit(struct compilation *c, const struct ptx_module *module, const struct ptx_function *kernel,
+			     const struct compile_options *options, struct ptx_diagnostic *diagnostic)
+{
+	pthread_once(&llvm_once, llvm_start);
+	arena_init(&c->arena);
+	c->options = *options;
+	if (!target_init(&c->target, options)) {
+		ptx_error(diagnostic, module, kernel, kernel->symbol.location, "no code can be made for the target '%s'", options->target);
+		return false;
+	}
+	c->options.vector = (uint8_t)c->target.width;
+	c->e.ir = build_ir(c, module, kernel, diagnostic);
+	if (!c->e.ir || !start_module(c, kernel->symbol.name))
+		return false;
+	return emit_ir(c, diagnostic) && emit_called_functions(c, module, diagnostic) && verify(&c->e);
 }
 
 static bool compile(const struct ptx_module *module, const struct ptx_function *kernel, const struct compile_options *options,

@@ -158,9 +158,7 @@ static LLVMValueRef window(struct emitter *e, enum ptx_space space)
 		return block_pointer(e, offsetof(struct cpu_block, shared));
 	if (space != PTX_SPACE_LOCAL)
 		return NULL;
-	LLVMValueRef stride = block_u64(e, offsetof(struct cpu_block, local_stride));
-	LLVMValueRef thread = resize(e, thread_index(e), 64, false);
-	return add_(e, block_pointer(e, offsetof(struct cpu_block, local)), mul_(e, thread, stride));
+	return local_window(e);
 }
 
 void emit_cvta(struct emitter *e, const struct ptx_instruction *in)

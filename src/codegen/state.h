@@ -49,11 +49,27 @@ struct emitter_state {
 
 	struct lane_masks group;       /* GROUP piece: lanes that take part */
 
+	LLVMValueRef results;          /* a called function's: ptr */
+	struct emitter_unit *unit;
+};
+
+/* What the kernel and the functions compiled along with it share: they go into one object. */
+struct emitter_unit {
 	/* symbols read through block->symbols */
 	VEC(const struct ptx_symbol *) symbol_list;
 	struct map symbol_numbers; /* name -> number + 1 */
-	uint32_t kernel_flags;
+	uint32_t kernel_flags;     /* enum kernel_flags */
+	VEC(const struct ptx_function *) functions; /* called, in order of discovery */
+	struct map function_numbers;                /* name -> number + 1 */
+	bool calls_pointers;
 };
+
+/* call.c */
+LLVMValueRef parameter_address(struct emitter *e, const struct ptx_variable *variable); /* i64 */
+LLVMTypeRef function_type(struct emitter *e);                                           /* cpu_function_fn */
+LLVMValueRef declare_function(struct emitter *e, const struct ptx_function *function);
+void add_pointed_functions(struct emitter_unit *unit, const struct ptx_module *module);
+
 
 LLVMTypeRef int_type(struct emitter *e, unsigned bits);
 LLVMTypeRef ptr_type(struct emitter *e);

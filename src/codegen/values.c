@@ -518,7 +518,7 @@ static LLVMValueRef symbol_value(struct emitter *e, const struct ptx_operand *op
 		if (object)
 			return LLVMConstInt(i64, object->offset + (uint64_t)op->offset, 0);
 		if (variable->space == PTX_SPACE_PARAM)
-			address = LLVMBuildAdd(e->b, LLVMBuildPtrToInt(e->b, e->state->parameters, i64, ""), LLVMConstInt(i64, variable->offset, 0), "");
+			address = parameter_address(e, variable);
 		else
 			address = symbol_address(e, op->symbol);
 	} else {

@@ -13,6 +13,8 @@ void ir_choose_lanes(struct ir_func *func)
 	uint32_t meets = ISA_CONVERGENT | ISA_BARRIER;
 	if (!lanes && threads && threads <= 2)
 		lanes = 1; /* nothing to put into lanes */
+	if (func->calls)
+		lanes = 1; /* what is called runs a thread at a time, and may meet other threads */
 	if (!lanes)
 		lanes = func->flags_used & meets ? 32 : width;
 	if (lanes == 1)

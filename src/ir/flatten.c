@@ -106,11 +106,17 @@ static void bind_object(struct flatten *f, uint32_t instance, const struct ptx_v
 	vec_push(&f->object_keys, ((struct object_key){ instance, variable, object }));
 }
 
+/* Of the kernel, or of the function that is compiled to be called: its parameters and results are the caller's memory. */
 static bool is_kernel_parameter(const struct flatten *f, const struct ptx_variable *variable)
 {
-	return variable->space == PTX_SPACE_PARAM && variable->function == f->func->kernel && variable->symbol.kind == PTX_SYMBOL_VARIABLE &&
-	       variable->index < f->func->kernel->parameters.count &&
-	       f->func->kernel->parameters.data[variable->index] == variable;
+	const struct ptx_function *kernel = f->func->kernel;
+	for (size_t i = 0; i < kernel->parameters.count; i++)
+		if (kernel->parameters.data[i] == variable)
+			return true;
+	for (size_t i = 0; i < kernel->results.count; i++)
+		if (kernel->results.data[i] == variable)
+			return true;
+	return false;
 }
 
 /* The object that a variable named in this instance stands for; IR_NONE for one that is not the thread's or block's own. */
@@ -414,7 +420,10 @@ static bool flatten_call(struct walk *w, uint32_t from, const struct ptx_instruc
 	struct flatten *f = w->f;
 	struct call_parts parts = call_parts(in);
 	const struct ptx_function *callee = callee_of(f, parts.target);
-	if (!callee || callee->is_declaration) { /* through a pointer, or into the system: the emitter's */
+	bool system = callee && callee->is_declaration;
+	bool real = !system && (!callee || recursive(f, w->instance, callee) || w->depth > MAX_DEPTH || f->instances.count > MAX_INSTANCES);
+	f->func->calls |= real;
+	if (system || real) { /* into the system, through a pointer, or recursive: the emitter's */
 		uint32_t next = in->guard ? new_block(f) : IR_NONE;
 		uint32_t own = guarded_block(w, from, in, next);
 		add_ptx(f, &w->collect, own, in, false);
@@ -422,12 +431,6 @@ static bool flatten_call(struct walk *w, uint32_t from, const struct ptx_instruc
 			jump(f, own, next, in->location);
 		*current = in->guard ? next : from;
 		return true;
-	}
-	if (recursive(f, w->instance, callee) || w->depth > MAX_DEPTH || f->instances.count > MAX_INSTANCES) {
-		f->diagnostic->unsupported = true;
-		ptx_error(f->diagnostic, f->func->module, f->func->kernel, in->location, "recursive call of '%s' is not supported yet",
-			  callee->symbol.name);
-		return false;
 	}
 	uint32_t next = new_block(f);
 	uint32_t own = guarded_block(w, from, in, next);

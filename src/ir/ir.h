@@ -141,6 +141,7 @@ struct ir_func {
 	VEC(struct ir_object) objects;
 	uint32_t local_bytes, shared_bytes, shared_align;
 	uint32_t flags_used;           /* OR of the rows' ISA_ flags */
+	bool calls;                    /* calls functions that could not be inlined: pointers, recursion */
 	uint32_t kernel_flags;         /* KERNEL_… */
 	struct flatten *flatten;       /* instances and objects: ir_find_object() */
 };
