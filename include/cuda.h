@@ -2278,6 +2278,19 @@ typedef struct CUDA_ARRAY3D_DESCRIPTOR_v1_st {
 #include "dragoman/cuda_functions.h"
 #endif
 
+#if defined(CUDA_API_PER_THREAD_DEFAULT_STREAM) && !defined(__CUDA_API_VERSION_INTERNAL)
+/* Programs whose stream 0 is the thread's own get functions that see it so, unless they say otherwise. */
+static inline CUresult cuGetProcAddress_v2_ptsz(const char *symbol, void **pfn, int cudaVersion,
+						cuuint64_t flags, CUdriverProcAddressQueryResult *symbolStatus)
+{
+	if (!(flags & (CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)))
+		flags |= CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+	return cuGetProcAddress_v2(symbol, pfn, cudaVersion, flags, symbolStatus);
+}
+#undef cuGetProcAddress
+#define cuGetProcAddress cuGetProcAddress_v2_ptsz
+#endif
+
 #ifdef __cplusplus
 }
 #endif

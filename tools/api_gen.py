@@ -128,14 +128,16 @@ def major_guard(function):
 
 
 def impl(library, path):
-    lines = [f'#include "api/{library}_types.h"', '']
+    lines = [f'#include "api/{library}_types.h"', '',
+             '/* Hidden, so that what is not there is 0 from the link on and no program can put itself there. */',
+             '#define API_IMPL extern __attribute__((weak, visibility("hidden")))', '']
     for function in read_functions(path):
         guard = major_guard(function)
         lines += [guard] if guard else []
-        lines.append(f'extern __attribute__((weak)) {spaced(function.result)}impl_{function.name}'
+        lines.append(f'API_IMPL {spaced(function.result)}impl_{function.name}'
                      f'({function.declarations()});')
         lines += ['#endif'] if guard else []
-    return lines
+    return lines + ['', '#undef API_IMPL']
 
 
 def entry(function, suffix, number):

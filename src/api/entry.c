@@ -13,7 +13,7 @@
 #include "api/api.h"
 #include "api/trace.h"
 
-_Thread_local const struct api_function *api_current __attribute__((tls_model("initial-exec")));
+_Thread_local const struct api_function *api_current;
 bool api_watched;
 
 static bool counting;

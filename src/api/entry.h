@@ -13,6 +13,8 @@ struct api_function {
 	bool per_thread;       /* a _ptds or _ptsz variant */
 };
 
+#pragma GCC visibility push(hidden)
+
 /* One element a function, made with the entries. */
 extern const unsigned api_function_count;
 extern const struct api_function api_functions[];
@@ -20,9 +22,9 @@ extern _Atomic uint64_t api_call_counts[];
 extern _Atomic bool api_missing_told[];
 
 /* The function that this thread is in. */
-extern _Thread_local const struct api_function *api_current __attribute__((tls_model("initial-exec")));
+extern _Thread_local const struct api_function *api_current;
 /* Calls are traced or counted. Set once, before the program's first call. */
-extern bool api_watched __attribute__((visibility("hidden")));
+extern bool api_watched;
 
 /* Says once that nothing implements the function, and who called it. */
 void api_missing(unsigned number, const void *caller) __attribute__((cold));
@@ -30,6 +32,8 @@ void api_missing(unsigned number, const void *caller) __attribute__((cold));
 uint64_t api_watch_begin(unsigned number) __attribute__((cold));
 void api_watch_end(unsigned number, uint64_t start, const void *result, const void *const *arguments)
 	__attribute__((cold));
+
+#pragma GCC visibility pop
 
 /* The beginning and the end of an entry; `otherwise` is returned where nothing implements it. */
 #define API_ENTER(function, number, otherwise)                                                     \
