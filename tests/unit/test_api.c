@@ -248,36 +248,6 @@ static void procs_by_version(void **state)
 	assert_null(api_find_proc("", 13000, false, NULL));
 }
 
-/* "The API will return CUDA_SUCCESS and set the returned pfn to NULL if ... the driver symbol is invalid." */
-static void procs_by_the_driver_api(void **state)
-{
-	(void)state;
-	void *function;
-	CUdriverProcAddressQueryResult found;
-	assert_int_equal(cuGetProcAddress_v2("cuMemcpyHtoD", &function, 12000,
-					     CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, &found), CUDA_SUCCESS);
-	assert_true((uintptr_t)function == (uintptr_t)cuMemcpyHtoD_v2_ptds);
-	assert_int_equal(found, CU_GET_PROC_ADDRESS_SUCCESS);
-	assert_int_equal(cuGetProcAddress_v2("cuNone", &function, 12000, 0, &found), CUDA_SUCCESS);
-	assert_null(function);
-	assert_int_equal(found, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
-	assert_int_equal(cuGetProcAddress_v2("cuLibraryLoadData", &function, 11080, 0, &found), CUDA_SUCCESS);
-	assert_null(function);
-	assert_int_equal(found, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
-	assert_int_equal(cuGetProcAddress_v2("cuInit", &function, 13010, 0, NULL), CUDA_ERROR_INVALID_VALUE);
-	assert_int_equal(cuGetProcAddress_v2("cuInit", &function, 12000, 4, NULL), CUDA_ERROR_INVALID_VALUE);
-	assert_int_equal(cuGetProcAddress_v2(NULL, &function, 12000, 0, NULL), CUDA_ERROR_INVALID_VALUE);
-	assert_int_equal(cuGetProcAddress_v2("cuInit", NULL, 12000, 0, NULL), CUDA_ERROR_INVALID_VALUE);
-	assert_int_equal(cuGetProcAddress("cuNone", &function, 11030, 0), CUDA_ERROR_NOT_FOUND);
-	const char *text;
-	assert_int_equal(cuGetErrorName(CUDA_ERROR_NO_DEVICE, &text), CUDA_SUCCESS);
-	assert_string_equal(text, "CUDA_ERROR_NO_DEVICE");
-	assert_int_equal(cuGetErrorString(CUDA_ERROR_NO_DEVICE, &text), CUDA_SUCCESS);
-	assert_string_equal(text, "no CUDA-capable device is detected");
-	assert_int_equal(cuGetErrorString((CUresult)12345, &text), CUDA_ERROR_INVALID_VALUE);
-	assert_null(text);
-}
-
 static void statuses(void **state)
 {
 	(void)state;
@@ -302,8 +272,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(trace_shows_values),    cmocka_unit_test(trace_survives_wild_pointers),
 		cmocka_unit_test(streams_of_the_thread), cmocka_unit_test(missing_is_named_once),
-		cmocka_unit_test(procs_by_version),      cmocka_unit_test(procs_by_the_driver_api),
-		cmocka_unit_test(statuses),
+		cmocka_unit_test(procs_by_version),      cmocka_unit_test(statuses),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 	unlink(getenv("DRAGOMAN_TRACE"));
