@@ -62,7 +62,7 @@ static bool fits_unordered(const struct isa_row *row, const struct spelling *s, 
 static const struct isa_row *find_row(const struct parser *p, const struct spelling *s, uint16_t first, uint16_t end, uint16_t *filled)
 {
 	const struct isa_row *found = NULL;
-	uint16_t slots[ISA_MAX_SLOTS];
+	uint16_t slots[ISA_MAX_SLOTS] = { 0 };
 	for (int unordered = 0; unordered < 2 && !found; unordered++)
 		for (uint16_t i = first; i < end; i++) {
 			const struct isa_row *row = &isa_rows[i];

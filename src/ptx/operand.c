@@ -84,7 +84,7 @@ static void read_suffix(struct parser *p, struct ptx_operand *operand)
 	if (!highest || length < 2 || length > 5 || digits == UINT32_MAX)
 		parser_fail(p, token_location(&p->token), "unknown component '.%.*s'", (int)length, text);
 	if (length > 2) {
-		operand->selector = 6;
+		operand->selector = *text == 'h' ? 6 : 7;
 		operand->offset = digits;
 	} else {
 		operand->selector = (int8_t)(*text == 'h' ? digits + 4 : digits);

@@ -118,7 +118,7 @@ struct ptx_operand {
 	bool negated;         /* !p, and -a where the grammar lets it stand */
 	bool is_f32 : 1, is_unsigned : 1;
 	int8_t component;     /* .x .y .z .w (0…3) or .r .g .b .a of a vector register or %tid; -1: none */
-	int8_t selector;      /* video: .b0….b3 = 0…3, .h0 .h1 = 4,5; 6: .h10 .b3210 …, its digits in offset (0x10, 0x3210); -1: none */
+	int8_t selector;      /* video: .b0….b3 = 0…3, .h0 .h1 = 4,5; 6: .h10 …, 7: .b3210 …, the digits in offset (0x10, 0x3210); -1: none */
 	uint16_t sreg;        /* enum ptx_sreg */
 	union {
 		const struct ptx_register *reg;
