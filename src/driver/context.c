@@ -356,20 +356,6 @@ CUresult context_primary_peek(struct driver_device *device, struct context **out
 	return status;
 }
 
-/* The CUDA runtime takes the primary context's handle from a private table and expects that making it current
- * activates it. */
-static struct context *activated(CUcontext handle)
-{
-	struct context *context = handle_check(handle, HANDLE_CONTEXT);
-	struct context *active;
-
-	if (!context || atomic_load_explicit(&context->live, memory_order_acquire))
-		return context;
-	if (!context->of_runtime || context_primary_retain(context->device, &active))
-		return NULL;
-	return active;
-}
-
 CUresult context_primary_retain(struct driver_device *device, struct context **out)
 {
 	CUresult status = CUDA_SUCCESS;
@@ -390,6 +376,33 @@ CUresult context_primary_retain(struct driver_device *device, struct context **o
 	}
 	pthread_mutex_unlock(&device->lock);
 	return status;
+}
+
+CUresult context_primary_use(struct driver_device *device, struct context **out)
+{
+	struct context *primary;
+	CUresult status = context_primary_peek(device, &primary);
+
+	if (status)
+		return status;
+	if (!atomic_load_explicit(&primary->live, memory_order_acquire))
+		status = context_primary_retain(device, &primary);
+	*out = primary;
+	return status;
+}
+
+/* The CUDA runtime takes the primary context's handle from a private table and expects that making it current
+ * activates it. */
+static struct context *activated(CUcontext handle)
+{
+	struct context *context = handle_check(handle, HANDLE_CONTEXT);
+	struct context *active;
+
+	if (!context || atomic_load_explicit(&context->live, memory_order_acquire))
+		return context;
+	if (!context->of_runtime || context_primary_use(context->device, &active))
+		return NULL;
+	return active;
 }
 
 CUresult impl_cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice dev)

@@ -139,6 +139,8 @@ CUresult context_pop(struct context **context);  /* NULL where the stack is empt
 CUresult context_set(struct context *context);   /* NULL: pops */
 struct context *context_top(void);               /* what cuCtxGetCurrent() says */
 CUresult context_primary_retain(struct driver_device *device, struct context **context);
+/* The primary context, activated if need be, on the runtime's account. */
+CUresult context_primary_use(struct driver_device *device, struct context **context);
 /* The primary context's handle, whether or not it is active. */
 CUresult context_primary_peek(struct driver_device *device, struct context **context);
 CUresult context_error(struct context *context); /* the sticky error */
@@ -381,6 +383,7 @@ uint32_t function_dynamic_limit(const struct function *function);
 CUresult occupancy_blocks(const struct function *function, int block_size, size_t dynamic_shared, int *blocks);
 void function_destroy(struct function *function);
 
+bool kernel_is_of_runtime(const struct kernel *kernel);
 CUresult kernel_instance(struct kernel *kernel, struct context *context, struct function **function);
 void library_forget_context(struct context *context);
 

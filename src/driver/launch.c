@@ -16,6 +16,16 @@ static const char *kernel_name(const struct function *function)
 	return function->ptx->symbol.name;
 }
 
+/* CUDA 13's runtime passes the driver's status on: what it reports as cudaErrorInvalidConfiguration is a code that the driver
+ * API does not name, given to the runtime's kernels alone. */
+static CUresult bad_shape(const struct function *function)
+{
+	const int invalid_configuration = 9;
+	bool runtime = function->library_kernel && kernel_is_of_runtime(function->library_kernel);
+
+	return runtime ? (CUresult)invalid_configuration : CUDA_ERROR_INVALID_VALUE;
+}
+
 static CUresult check_shape(const struct function *function, const struct launch_config *config)
 {
 	static const uint32_t grid_limit[3] = {2147483647, 65535, 65535}, block_limit[3] = {1024, 1024, 64};
@@ -24,11 +34,14 @@ static CUresult check_shape(const struct function *function, const struct launch
 
 	for (int i = 0; i < 3; i++) {
 		if (!config->grid[i] || config->grid[i] > grid_limit[i] || !config->block[i] || config->block[i] > block_limit[i])
-			return api_error(CUDA_ERROR_INVALID_VALUE, "%s: a grid of %u×%u×%u blocks of %u×%u×%u threads", kernel_name(function),
+			return api_error(bad_shape(function), "%s: a grid of %u×%u×%u blocks of %u×%u×%u threads", kernel_name(function),
 					 config->grid[0], config->grid[1], config->grid[2], config->block[0], config->block[1],
 					 config->block[2]);
 		threads *= config->block[i];
 	}
+	if (threads > MAX_BLOCK_THREADS)
+		return api_error(bad_shape(function), "%s: %llu threads a block, the limit is %d", kernel_name(function),
+				 (unsigned long long)threads, MAX_BLOCK_THREADS);
 	if (threads > function->max_threads)
 		return api_error(CUDA_ERROR_INVALID_VALUE, "%s: %llu threads a block, its limit is %u", kernel_name(function),
 				 (unsigned long long)threads, function->max_threads);

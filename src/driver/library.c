@@ -13,7 +13,7 @@ enum { SETTABLE_ATTRIBUTES = 16 };
 struct library {
 	struct handle handle;
 	struct code *code;
-	void *image;               /* our own copy, where the program may take its image away */
+	bool of_runtime;           /* nvcc's wrapper, as only the CUDA runtime hands one over */
 	pthread_mutex_t lock;      /* modules, kernels */
 	VEC(struct module *) modules;
 	struct map kernels;        /* name -> struct kernel */
@@ -89,6 +89,11 @@ CUresult kernel_instance(struct kernel *kernel, struct context *context, struct 
 	return status;
 }
 
+bool kernel_is_of_runtime(const struct kernel *kernel)
+{
+	return kernel->library->of_runtime;
+}
+
 void library_forget_context(struct context *context)
 {
 	for (struct library *library = handle_next(NULL, HANDLE_LIBRARY); library; library = handle_next(library, HANDLE_LIBRARY)) {
@@ -147,6 +152,7 @@ static CUresult load(CUlibrary *handle, const void *image, size_t size, unsigned
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	library->code = code;
+	library->of_runtime = keep;
 	pthread_mutex_init(&library->lock, NULL);
 	*handle = (CUlibrary)library;
 	return CUDA_SUCCESS;
@@ -328,16 +334,27 @@ CUresult impl_cuLibraryGetModule(CUmodule *handle, CUlibrary library_handle)
 	return status;
 }
 
+/* The runtime asks for managed variables before the program has made a context current. */
+static CUresult context_for_variable(bool managed, struct context **context)
+{
+	CUresult status = context_current(context);
+
+	if (status != CUDA_ERROR_INVALID_CONTEXT || !managed)
+		return status;
+	return context_primary_use(&driver.devices[0], context);
+}
+
 static CUresult library_variable(CUdeviceptr *pointer, size_t *size, CUlibrary handle, const char *name, bool managed)
 {
 	const struct ptx_variable *variable;
 	struct library *library;
 	struct module *module;
+	struct context *context;
 	void *address;
-	CUresult status;
+	CUresult status = context_for_variable(managed, &context);
 
-	REQUIRE_CONTEXT(context);
-	status = library_find(handle, &library);
+	if (!status)
+		status = library_find(handle, &library);
 	if (status)
 		return status;
 	if (!name || (!pointer && !size))
