@@ -1,0 +1,175 @@
+/* The approximate functions of PTX ISA 9.7.3 and 9.7.4 (ex2, lg2, sin, cos, tanh), as inline vector code without calls. Errors are below
+ * the manual's bounds on the whole range:
+ *
+ *     ex2    2 ulp                                              here below 1
+ *     lg2    2^-22 absolute on (0.5, 2), else 2^-22 relative    2^-23.5
+ *     sin, cos   2^-20.5 absolute on [-2π, 2π]                  2^-23.5
+ *     tanh   2^-11 relative                                     2^-19
+ *
+ * Polynomials are near-minimax fits (Chebyshev) with coefficients rounded to float; coefficients stand lowest degree first. */
+#include "codegen/arith.h"
+#include "isa_emit.h"
+
+static LLVMValueRef constant(struct emitter *e, double value)
+{
+	return kf(e, PTX_F32, value);
+}
+
+static LLVMValueRef polynomial(struct emitter *e, LLVMValueRef x, const float *c, unsigned count)
+{
+	LLVMValueRef r = constant(e, c[count - 1]);
+	for (unsigned i = count - 1; i-- > 0;)
+		r = fma_(e, r, x, constant(e, c[i]));
+	return r;
+}
+
+/* x in [low, high]; NaN passes. */
+static LLVMValueRef limit(struct emitter *e, LLVMValueRef x, double low, double high)
+{
+	x = select_(e, fcmp_(e, LLVMRealOGT, x, constant(e, high)), constant(e, high), x);
+	return select_(e, fcmp_(e, LLVMRealOLT, x, constant(e, low)), constant(e, low), x);
+}
+
+/* x to the nearest integer, |x| < 2^22: as a float, and in the low bits of *bits. */
+static LLVMValueRef nearest(struct emitter *e, LLVMValueRef x, LLVMValueRef *bits)
+{
+	LLVMValueRef magic = constant(e, 12582912.0), sum = fadd_(e, x, magic); /* 1.5 × 2^23 */
+	*bits = as_int(e, sum);
+	return fsub_(e, sum, magic);
+}
+
+static LLVMValueRef float_power(struct emitter *e, LLVMValueRef exponent)
+{
+	LLVMValueRef bits = shl_(e, add_(e, exponent, kbits(e, 32, 127)), kbits(e, 32, 23));
+	return as_type(e, bits, PTX_F32);
+}
+
+/* 2^x = 2^n 2^f, |f| <= 1/2. Scaled in two steps: results may be subnormal, or infinite. */
+LLVMValueRef approximate_exp2(struct emitter *e, LLVMValueRef x)
+{
+	static const float c[] = { 0x1.62e43p-1F, 0x1.ebfbep-3F, 0x1.c6af6cp-5F, 0x1.3b2a54p-7F, 0x1.5f089p-10F, 0x1.44138ap-13F };
+	LLVMValueRef bits, inside = limit(e, x, -200, 200), n = nearest(e, inside, &bits), f = fsub_(e, inside, n);
+	LLVMValueRef power = fma_(e, polynomial(e, f, c, 6), f, constant(e, 1));
+	LLVMValueRef exponent = sub_(e, bits, kbits(e, 32, 0x4b400000)), half = ashr_(e, exponent, kbits(e, 32, 1));
+	return fmul_(e, fmul_(e, power, float_power(e, half)), float_power(e, sub_(e, exponent, half)));
+}
+
+/* log2(m 2^n) = n + log2(m), m in [√½, √2). */
+static LLVMValueRef approximate_log2(struct emitter *e, LLVMValueRef x)
+{
+	static const float c[] = { 0x1.715476p+0F, -0x1.71547p-1F, 0x1.ec70aap-2F, -0x1.715a7p-2F, 0x1.277a52p-2F,
+				   -0x1.eab7aap-3F, 0x1.a38c68p-3F, -0x1.87f6a2p-3F, 0x1.7a63ap-3F, -0x1.b84fb6p-4F };
+	LLVMValueRef zero = constant(e, 0), tiny = fcmp_(e, LLVMRealOLT, x, constant(e, 0x1p-126));
+	LLVMValueRef normal = select_(e, tiny, fmul_(e, x, constant(e, 0x1p24)), x), root = kbits(e, 32, 0x3f3504f3);
+	LLVMValueRef bits = sub_(e, as_int(e, normal), root), exponent = ashr_(e, bits, kbits(e, 32, 23));
+	LLVMValueRef m = as_type(e, add_(e, and_(e, bits, kbits(e, 32, 0x7fffff)), root), PTX_F32);
+	LLVMValueRef n = LLVMBuildSIToFP(e->b, exponent, piece_type(e, PTX_F32), ""), f = fsub_(e, m, constant(e, 1));
+	n = fsub_(e, n, select_(e, tiny, constant(e, 24), zero));
+	LLVMValueRef r = fma_(e, f, polynomial(e, f, c, 10), n);
+	LLVMValueRef infinity = LLVMBuildFDiv(e->b, constant(e, 1), zero, "");
+	r = select_(e, fcmp_(e, LLVMRealOEQ, x, infinity), infinity, r);
+	r = select_(e, fcmp_(e, LLVMRealOEQ, x, zero), fneg_(e, infinity), r);
+	return select_(e, fcmp_(e, LLVMRealULT, x, zero), fdiv_(e, zero, zero), r); /* negative or NaN */
+}
+
+/* x - k π/2 in three steps, each exact but for its last bit; the quadrant is k's low bits. Far out, where k is no longer
+ * exact and the manual promises nothing, the result stays a sine of some angle. */
+static LLVMValueRef reduce_angle(struct emitter *e, LLVMValueRef x, LLVMValueRef *quadrant)
+{
+	LLVMValueRef k = nearest(e, fmul_(e, x, constant(e, 0x1.45f306p-1)), quadrant), minus = fneg_(e, k);
+	LLVMValueRef r = fma_(e, minus, constant(e, 0x1.921fb6p+0), x);
+	r = fma_(e, minus, constant(e, -0x1.777a5cp-25), r);
+	r = fma_(e, minus, constant(e, -0x1.ee59dap-50), r);
+	return limit(e, r, -0.8, 0.8);
+}
+
+static LLVMValueRef sine_or_cosine(struct emitter *e, LLVMValueRef x, bool cosine)
+{
+	static const float s[] = { -0x1.555556p-3F, 0x1.11110ep-7F, -0x1.a01366p-13F, 0x1.6da906p-19F };
+	static const float c[] = { -0x1p-1F, 0x1.55554cp-5F, -0x1.6c0daep-10F, 0x1.9a5258p-16F };
+	LLVMValueRef quadrant, r = reduce_angle(e, x, &quadrant), z = fmul_(e, r, r), one = kbits(e, 32, 1), flip;
+	LLVMValueRef sine = fmul_(e, fma_(e, polynomial(e, z, s, 4), z, constant(e, 1)), r); /* keeps the sign of zero */
+	LLVMValueRef cosines = fma_(e, polynomial(e, z, c, 4), z, constant(e, 1));
+	quadrant = cosine ? add_(e, quadrant, one) : quadrant;
+	LLVMValueRef odd = icmp_(e, LLVMIntNE, and_(e, quadrant, one), kbits(e, 32, 0));
+	flip = shl_(e, and_(e, quadrant, kbits(e, 32, 2)), kbits(e, 32, 30));
+	return as_type(e, xor_(e, as_int(e, select_(e, odd, cosines, sine)), flip), PTX_F32);
+}
+
+LLVMValueRef approximate_tanh(struct emitter *e, LLVMValueRef x)
+{
+	static const float c[] = { -0x1.55551ap-2F, 0x1.10e7cap-3F, -0x1.b0ee2p-5F, 0x1.0f9d2p-6F };
+	LLVMValueRef size = fabs_(e, x), z = fmul_(e, x, x), one = constant(e, 1);
+	LLVMValueRef near = fma_(e, fmul_(e, polynomial(e, z, c, 4), z), x, x);
+	LLVMValueRef power = approximate_exp2(e, fmul_(e, limit(e, size, 0, 20), constant(e, 0x1.715476p+1)));
+	LLVMValueRef far = fsub_(e, one, fdiv_(e, constant(e, 2), fadd_(e, power, one)));
+	LLVMValueRef arguments[] = { far, x };
+	far = intrinsic(e, "llvm.copysign", arguments, 2);
+	return select_(e, fcmp_(e, LLVMRealOLT, size, constant(e, 0.6)), near, far);
+}
+
+/* ---- the opcodes --------------------------------------------------------------------------------------------------- */
+
+typedef LLVMValueRef approximation(struct emitter *e, LLVMValueRef x);
+
+static LLVMValueRef sine(struct emitter *e, LLVMValueRef x)
+{
+	return sine_or_cosine(e, x, false);
+}
+
+static LLVMValueRef cosine(struct emitter *e, LLVMValueRef x)
+{
+	return sine_or_cosine(e, x, true);
+}
+
+static LLVMValueRef of_half(struct emitter *e, enum ptx_type lane, LLVMValueRef v, approximation *function)
+{
+	bool bf16 = lane == PTX_BF16;
+	v = function(e, bf16 ? flush_if(e, has(e, MOD_ftz), bf16_to_float(e, v)) : to_float(e, v));
+	return bf16 ? float_to_bf16(e, flush_if(e, has(e, MOD_ftz), v), ROUND_NEAREST) : float_to_half(e, v, ROUND_NEAREST);
+}
+
+static void emit_approximation(struct emitter *e, const struct ptx_instruction *in, approximation *function)
+{
+	enum ptx_type type = form_type(in);
+	bool ftz = has(e, MOD_ftz);
+	LLVMValueRef v = arg_typed(e, 1, type);
+	if (type == PTX_F32) {
+		set_result(e, 0, flush_if(e, ftz, function(e, flush_if(e, ftz, v))));
+		return;
+	}
+	if (type == PTX_F16 || type == PTX_BF16) {
+		set_result(e, 0, of_half(e, type, v, function));
+		return;
+	}
+	enum ptx_type lane = type == PTX_F16X2 ? PTX_F16 : PTX_BF16;
+	packed_open(e, 2);
+	v = of_half(e, lane, as_lanes(e, v, lane_type(e, lane)), function);
+	packed_close(e, 2);
+	set_result(e, 0, as_lanes(e, v, LLVMInt32TypeInContext(e->context)));
+}
+
+void emit_ex2(struct emitter *e, const struct ptx_instruction *in)
+{
+	emit_approximation(e, in, approximate_exp2);
+}
+
+void emit_lg2(struct emitter *e, const struct ptx_instruction *in)
+{
+	emit_approximation(e, in, approximate_log2);
+}
+
+void emit_sin(struct emitter *e, const struct ptx_instruction *in)
+{
+	emit_approximation(e, in, sine);
+}
+
+void emit_cos(struct emitter *e, const struct ptx_instruction *in)
+{
+	emit_approximation(e, in, cosine);
+}
+
+void emit_tanh(struct emitter *e, const struct ptx_instruction *in)
+{
+	emit_approximation(e, in, approximate_tanh);
+}
