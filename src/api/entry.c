@@ -81,7 +81,7 @@ static int by_count(const void *left, const void *right)
 {
 	uint64_t a = atomic_load(&api_call_counts[*(const unsigned *)left]);
 	uint64_t b = atomic_load(&api_call_counts[*(const unsigned *)right]);
-	return a < b ? 1 : a > b ? -1 : 0;
+	return a < b ? 1 : a > b ? -1 : *(const unsigned *)left < *(const unsigned *)right ? -1 : 1;
 }
 
 static void write_counters(void)
