@@ -299,6 +299,7 @@ struct worker {
 		bool write;
 	} fault;
 	unsigned turn;
+	uint64_t spin_ns;                 /* how long to look for work before sleeping */
 	_Atomic uint32_t wake;
 	struct worker *next_spare, *next_made;
 	pthread_t thread;

@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { SPIN_NS = 50000, SPINS_A_LOOK = 16 };
+enum { LONGEST_SPIN_NS = 50000, SHORTEST_SPIN_NS = 1500, SPINS_A_LOOK = 16 };
 
 void cpu_futex_wait(_Atomic uint32_t *word, uint32_t value)
 {
@@ -258,7 +258,8 @@ static void worker_sleep(struct worker *worker)
 		cpu_futex_wait(&worker->wake, 0);
 }
 
-/* Looks for work for a while; true where there is some. */
+/* Looks for work for a while; true where there is some. For how long depends on what came of it before: where launches follow
+ * each other closely it saves a sleep and a waking, where they do not it may well be the host's own CPU that it takes. */
 static bool worker_spin(struct worker *worker)
 {
 	struct pool *pool = &worker->device->pool;
@@ -272,11 +273,15 @@ static bool worker_spin(struct worker *worker)
 		}
 		uint64_t now = clock_ns();
 		if (!end)
-			end = now + SPIN_NS;
+			end = now + worker->spin_ns;
 		else if (now > end)
 			break;
 	}
 	atomic_fetch_sub(&pool->spinning, 1);
+	if (found && worker->spin_ns < LONGEST_SPIN_NS)
+		worker->spin_ns *= 2;
+	else if (!found && worker->spin_ns > SHORTEST_SPIN_NS)
+		worker->spin_ns /= 2;
 	/* Those who saw us spinning have woken nobody. */
 	if (!found && work_waits(pool)) {
 		if (allowed(pool, worker->number))
@@ -312,6 +317,7 @@ static void *worker_main(void *argument)
 	cpu_fault_set_worker(worker);
 	fiber_adopt(&worker->home);
 	struct pool *pool = &worker->device->pool;
+	worker->spin_ns = SHORTEST_SPIN_NS;
 	while (!atomic_load_explicit(&pool->stop, memory_order_relaxed))
 		if (!(allowed(pool, worker->number) && run_any(worker, false)) && !worker_spin(worker))
 			worker_sleep(worker);
