@@ -32,7 +32,7 @@ class Row:
 
     def __init__(self, spelling, operands, version, target, properties, sets, types):
         self.opcode, self.slots, self.label = parse_spelling(spelling, sets)
-        self.text = spelling if operands == '-' else spelling + '  ' + operands
+        self.text = self.expanded() if operands == '-' else self.expanded() + '  ' + operands
         self.version = parse_version(version)
         self.sm, self.arch_specific = parse_target(target)
         self.operands = parse_operands(operands, types)
@@ -42,6 +42,14 @@ class Row:
             self.set_property(word)
         if len(self.slots) > MAX_SLOTS or len(self.operands) > MAX_OPERANDS:
             raise SpecError('too many slots or operands')
+
+    def expanded(self):
+        """The spelling with its sets written out: mul.lo.{u16,u32}"""
+        text = self.opcode
+        for optional, choices in self.slots:
+            slot = '.' + (choices[0] if len(choices) == 1 else '{' + ','.join(choices) + '}')
+            text += '{' + slot + '}' if optional else slot
+        return text
 
     def set_property(self, word):
         key, _, value = word.partition('=')

@@ -408,43 +408,41 @@ static bool is_function(const struct ptx_operand *o)
 	return o->kind == PTX_OP_SYMBOL && o->symbol->kind == PTX_SYMBOL_FUNCTION;
 }
 
-static void check_arguments(struct check *c, const struct ptx_operand *list, const struct ptx_function *callee, bool results)
+static void check_arguments(const struct check *c, const struct ptx_operand *list, const struct ptx_function *callee, bool results)
 {
 	size_t count = results ? callee->results.count : callee->parameters.count, given = list ? list->part_count : 0;
-	/* An unsized last parameter (.b8 _[]) stands for any number of bytes of further ones. */
 	if (given != count)
 		fail_operand(c, "'%s' has %zu %s%s, not %zu", callee->symbol.name, count, results ? "result" : "parameter",
 			     count == 1 ? "" : "s", given);
 }
 
+/* (results), callee, (parameters), targets; messages point at the callee. */
 static void check_call(struct check *c)
 {
 	const struct ptx_instruction *in = c->in;
-	const struct ptx_operand *results = NULL, *parameters = NULL, *callee;
-	if (c->index < in->operand_count && in->operands[c->index].kind == PTX_OP_LIST)
-		results = &in->operands[c->index++];
-	callee = c->index < in->operand_count ? &in->operands[c->index] : NULL;
+	unsigned at = in->operand_count && in->operands[0].kind == PTX_OP_LIST;
+	const struct ptx_operand *results = at ? &in->operands[0] : NULL, *parameters = NULL, *targets = NULL;
+	const struct ptx_operand *callee = at < in->operand_count ? &in->operands[at] : NULL;
+	c->index = at++;
 	if (!callee || (!is_function(callee) && callee->kind != PTX_OP_REGISTER))
 		fail_operand(c, "a function or a register with its address expected");
 	if (callee->kind == PTX_OP_REGISTER && !is_address_type(callee->reg->type))
 		fail_operand(c, "'%s' of type .%s cannot hold an address", callee->reg->name, ptx_type_name(callee->reg->type));
-	c->index++;
-	if (c->index < in->operand_count && in->operands[c->index].kind == PTX_OP_LIST)
-		parameters = &in->operands[c->index++];
+	if (at < in->operand_count && in->operands[at].kind == PTX_OP_LIST)
+		parameters = &in->operands[at++];
+	if (at < in->operand_count && in->operands[at].kind == PTX_OP_SYMBOL)
+		targets = &in->operands[at++];
 	if (is_function(callee)) {
 		const struct ptx_function *f = (const struct ptx_function *)callee->symbol;
 		if (f->is_entry)
 			fail_operand(c, "'%s' is a kernel", f->symbol.name);
 		check_arguments(c, results, f, true);
 		check_arguments(c, parameters, f, false);
-	} else {
-		const struct ptx_operand *last = c->index < in->operand_count ? &in->operands[c->index] : NULL;
-		if (!last || last->kind != PTX_OP_SYMBOL)
-			fail_operand(c, "an indirect call names its targets or a .callprototype");
-		c->index++;
+	} else if (!targets) {
+		fail_operand(c, "a call through a register names its targets or a .callprototype");
 	}
-	if (c->index < in->operand_count)
-		fail_operand(c, "too many operands");
+	if (at < in->operand_count)
+		fail_operand(c, "too many operands behind it");
 }
 
 void check_instruction(struct parser *p, const struct ptx_instruction *in)

@@ -44,6 +44,8 @@ static void add_source(struct text *out, const struct ptx_module *module, struct
 	if (caret - begin > LONGEST_LINE / 2) /* a minified text: what is around the place */
 		begin = caret - LONGEST_LINE / 2;
 	size_t shown = length - begin < LONGEST_LINE ? length - begin : LONGEST_LINE;
+	if (!shown)
+		return;
 	text_add(out, "    ", 4);
 	for (size_t i = 0; i < shown; i++) {
 		char c = line[begin + i];

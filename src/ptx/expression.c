@@ -5,6 +5,7 @@
 enum { DEEPEST = 200 };
 
 static struct constant read_choice(struct parser *p);
+static struct constant read_unary(struct parser *p);
 
 static struct constant integer(uint64_t bits, bool is_unsigned)
 {
@@ -32,14 +33,14 @@ static struct constant need_integer(struct parser *p, struct constant c)
 	return c;
 }
 
-/* 4.5.2: (.s64) and (.u64), and in parentheses anything. */
+/* The casts (.s64) and (.u64), or anything in parentheses. */
 static struct constant read_parenthesis(struct parser *p)
 {
 	bool to_signed = parser_at_dot(p, ".s64");
 	if (to_signed || parser_at_dot(p, ".u64")) {
 		parser_next(p);
 		parser_expect(p, ')', "')'");
-		return integer(need_integer(p, read_choice(p)).bits, !to_signed);
+		return integer(need_integer(p, read_unary(p)).bits, !to_signed);
 	}
 	struct constant c = read_choice(p);
 	parser_expect(p, ')', "')'");
@@ -79,7 +80,7 @@ static struct constant read_unary(struct parser *p)
 	else if (parser_accept(p, '!'))
 		c = integer(!is_true(read_unary(p)), false);
 	else if (parser_accept(p, '~'))
-		c = need_integer(p, read_unary(p)), c.bits = ~c.bits;
+		c = integer(~need_integer(p, read_unary(p)).bits, true);
 	else
 		c = read_primary(p);
 	p->nesting--;
@@ -109,14 +110,17 @@ static uint64_t divide(struct parser *p, uint64_t a, uint64_t b, bool is_unsigne
 {
 	if (!b)
 		parser_fail(p, token_location(&p->token), "division by zero in a constant");
+	if (remainder)
+		return a % b;
 	if (is_unsigned)
-		return remainder ? a % b : a / b;
+		return a / b;
 	if (b == UINT64_MAX) /* -1: the one quotient that does not fit wraps */
-		return remainder ? 0 : -a;
-	return (uint64_t)(remainder ? (int64_t)a % (int64_t)b : (int64_t)a / (int64_t)b);
+		return -a;
+	return (uint64_t)((int64_t)a / (int64_t)b);
 }
 
-/* C's arithmetic conversions; comparisons and logic give a .s64, shifts the left operand's type. */
+/* 4.5.6: unsigned if one operand is; comparisons and logic give a .s64, shifts the left operand's type, and
+ * `%` and `~` are of .u64 whatever their operands. ptxas takes a shift's count modulo 64. */
 static struct constant apply(struct parser *p, unsigned mark, struct constant a, struct constant b)
 {
 	if (mark == MARK_ANDAND)
@@ -130,14 +134,14 @@ static struct constant apply(struct parser *p, unsigned mark, struct constant a,
 	switch (mark) {
 	case '*': return integer(a.bits * b.bits, u);
 	case '/': return integer(divide(p, a.bits, b.bits, u, false), u);
-	case '%': return integer(divide(p, a.bits, b.bits, u, true), u);
+	case '%': return integer(divide(p, a.bits, b.bits, u, true), true);
 	case '+': return integer(a.bits + b.bits, u);
 	case '-': return integer(a.bits - b.bits, u);
-	case MARK_SHL: return integer(b.bits < 64 ? a.bits << b.bits : 0, a.is_unsigned);
+	case MARK_SHL: return integer(a.bits << (b.bits & 63), a.is_unsigned);
 	case MARK_SHR:
 		if (a.is_unsigned)
-			return integer(b.bits < 64 ? a.bits >> b.bits : 0, true);
-		return integer((uint64_t)((int64_t)a.bits >> (b.bits < 64 ? b.bits : 63)), false);
+			return integer(a.bits >> (b.bits & 63), true);
+		return integer((uint64_t)((int64_t)a.bits >> (b.bits & 63)), false);
 	case '<': return integer(less, false);
 	case '>': return integer(!less && a.bits != b.bits, false);
 	case MARK_LE: return integer(less || a.bits == b.bits, false);

@@ -2,8 +2,6 @@
  *
  * A program has a few hundred spellings and up to a million instructions, so each spelling is
  * worked out once and found by its text afterwards. */
-#include <stdio.h>
-
 #include "ptx/isa_index.h"
 #include "ptx/parser.h"
 
@@ -149,17 +147,27 @@ static void read_mods(struct parser *p, struct spelling *s, const char *at, stru
 	}
 }
 
-/* Rows of the opcode, for the message on a spelling that none of them has. */
+/* How many of the modifiers a row knows, less those it asks for and does not get. */
+static int likeness(const struct isa_row *row, const struct spelling *s)
+{
+	int score = 0;
+	for (unsigned slot = 0; slot < row->slot_count; slot++) {
+		bool given = false;
+		for (unsigned at = 0; at < s->count && !given; at++)
+			given = is_choice(&row->slots[slot], s->mods[at]);
+		score += given ? 2 : row->slots[slot].optional ? 0 : -1;
+	}
+	return score;
+}
+
 static _Noreturn void fail_no_row(struct parser *p, const struct spelling *s, uint16_t first, uint16_t end, struct ptx_location location)
 {
-	char forms[400];
-	int used = 0;
-	for (uint16_t i = first; i < end && i < first + 3 && used < (int)sizeof forms - 1; i++) {
-		int room = (int)sizeof forms - used;
-		int length = (int)strcspn(isa_rows[i].text, " ");
-		used += snprintf(forms + used, (size_t)room, "%s%.*s", i > first ? ", " : "", length, isa_rows[i].text);
-	}
-	parser_fail(p, location, "no form '%.*s'; PTX has %s%s", (int)s->length, s->text, forms, end - first > 3 ? ", …" : "");
+	const struct isa_row *nearest = &isa_rows[first];
+	for (uint16_t i = first; i < end; i++)
+		if (likeness(&isa_rows[i], s) > likeness(nearest, s))
+			nearest = &isa_rows[i];
+	parser_fail(p, location, "PTX has no '%.*s'; what comes nearest is %.*s", (int)s->length, s->text,
+		    (int)strcspn(nearest->text, " "), nearest->text);
 }
 
 static struct ptx_form *form_make(struct parser *p, const char *text, size_t length, struct ptx_location location)

@@ -60,7 +60,7 @@ struct isa_slot { /* one `.modifier` position */
 
 struct isa_row {
 	const char *opcode;  /* "add" */
-	const char *text;    /* the row as written in spec/ptx.isa, without properties: for messages and status pages */
+	const char *text;    /* spelling and operands as in spec/ptx.isa, its sets written out: for messages and status pages */
 	uint16_t index;      /* enum isa_row_index: ROW_add_sat_s32 … ; also into the emitters' table */
 	uint16_t opcode_id;  /* enum isa_opcode */
 	uint32_t flags;      /* enum isa_flags */

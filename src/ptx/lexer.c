@@ -37,6 +37,8 @@ static const char *skip_comment(struct lexer *lexer, const char *at)
 		const char *newline = memchr(at, '\n', (size_t)(lexer->end - at));
 		return newline ? newline : lexer->end;
 	}
+	const char *begin = at, *line_start = lexer->line_start;
+	uint32_t line = lexer->line;
 	for (at += 2; at < lexer->end; at++) {
 		if (*at == '\n') {
 			lexer->line++;
@@ -46,7 +48,9 @@ static const char *skip_comment(struct lexer *lexer, const char *at)
 		}
 	}
 	lexer->problem = "comment without an end";
-	return lexer->end;
+	lexer->line = line;
+	lexer->line_start = line_start;
+	return begin;
 }
 
 static const char *skip_blank(struct lexer *lexer)
@@ -58,7 +62,7 @@ static const char *skip_blank(struct lexer *lexer)
 		if (*at == '\n') {
 			lexer->line++;
 			lexer->line_start = ++at;
-		} else if (at[0] == '/' && (at[1] == '/' || at[1] == '*')) {
+		} else if (at[0] == '/' && (at[1] == '/' || at[1] == '*') && !lexer->problem) {
 			at = skip_comment(lexer, at);
 		} else {
 			return at;
@@ -157,7 +161,7 @@ static const char *read_number(struct lexer *lexer, struct token *token, const c
 		lexer->problem = "a number without digits";
 	if (overflow)
 		lexer->problem = "a number that does not fit in 64 bits";
-	if (*at == 'U' || *at == 'u') {
+	if (*at == 'U') {
 		token->is_unsigned = true;
 		at++;
 	}

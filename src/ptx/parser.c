@@ -626,7 +626,7 @@ static void read_version(struct parser *p)
 static void read_target_name(struct parser *p)
 {
 	const char *text = p->token.text;
-	if (p->token.length < 4 || memcmp(text, "sm_", 3) || !lexer_is(text[3], CHAR_DIGIT))
+	if (p->token.length < 4 || memcmp(text, "sm_", 3) != 0)
 		return;
 	unsigned sm = 0;
 	uint32_t at = 3;
@@ -646,11 +646,12 @@ static bool is_target_option(const struct token *token, const char *word)
 static void read_target(struct parser *p)
 {
 	static const char *const others[] = { "texmode_unified", "map_f64_to_f32", "texmode_raw" };
+	struct ptx_location location = token_location(&p->token);
 	parser_next(p);
 	do {
 		if (p->token.kind != TOKEN_NAME)
 			parser_fail_expected(p, "a target");
-		bool known = !memcmp(p->token.text, "sm_", p->token.length < 3 ? p->token.length : 3);
+		bool known = p->token.length > 3 && !memcmp(p->token.text, "sm_", 3) && lexer_is(p->token.text[3], CHAR_DIGIT);
 		for (size_t i = 0; i < ARRAY_LENGTH(others); i++)
 			known |= is_target_option(&p->token, others[i]);
 		if (is_target_option(&p->token, "texmode_independent"))
@@ -662,6 +663,8 @@ static void read_target(struct parser *p)
 		read_target_name(p);
 		parser_next(p);
 	} while (parser_accept(p, ','));
+	if (!*p->module->target)
+		parser_fail(p, location, ".target names no architecture such as sm_80");
 }
 
 static void read_address_size(struct parser *p)

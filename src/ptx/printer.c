@@ -258,21 +258,56 @@ static void print_component(const struct printer *p, const struct ptx_variable *
 	print_number(p, v, bytes < 8 ? bits & ((UINT64_C(1) << bytes * 8) - 1) : bits);
 }
 
+struct initial_cursor {
+	const struct ptx_variable *variable;
+	uint64_t offset, end; /* of the component to print; behind the last that is not zero */
+	uint32_t next;
+};
+
+/* The list of one dimension, cut off behind the last value; a vector's is whole (5.4.4). */
+static void print_level(const struct printer *p, struct initial_cursor *c, size_t level)
+{
+	const struct ptx_variable *v = c->variable;
+	bool array = level < v->dims.count;
+	uint64_t count = array ? v->dims.data[level] : v->vector;
+	if (!array && v->vector == 1) {
+		print_component(p, v, c->offset, &c->next);
+		c->offset += component_bytes(v);
+		return;
+	}
+	text_printf(p->out, "{");
+	uint64_t begin = c->offset, stride = component_bytes(v);
+	for (size_t i = level + 1; i < v->dims.count; i++)
+		stride *= v->dims.data[i];
+	stride *= array ? v->vector : 1;
+	for (uint64_t i = 0; i < count && (!array || c->offset < c->end); i++) {
+		text_printf(p->out, i ? ", " : "");
+		if (array) {
+			print_level(p, c, level + 1);
+		} else {
+			print_component(p, v, c->offset, &c->next);
+			c->offset += stride;
+		}
+	}
+	if (array)
+		c->offset = begin + count * stride;
+	text_printf(p->out, "}");
+}
+
 static void print_initial(const struct printer *p, const struct ptx_variable *v)
 {
-	unsigned bytes = component_bytes(v);
-	uint32_t next = 0;
 	if (!v->initial_count)
 		return;
 	const struct ptx_initial *last = &v->initial[v->initial_count - 1];
-	uint64_t end = last->offset + (last->symbol ? bytes : ptx_type_bits(last->type) / 8);
-	bool list = v->is_array || v->vector > 1;
-	text_printf(p->out, list ? " = {" : " = ");
-	for (uint64_t offset = 0; offset < end; offset += bytes) {
-		text_printf(p->out, offset ? ", " : "");
-		print_component(p, v, offset, &next);
+	struct initial_cursor cursor = { .variable = v };
+	if (last->symbol || last->type != PTX_B64) {
+		cursor.end = last->offset + component_bytes(v);
+	} else {
+		unsigned bytes = (unsigned)(71 - __builtin_clzll(last->bits | 1)) / 8;
+		cursor.end = last->offset + (bytes ? bytes : 1);
 	}
-	text_printf(p->out, list ? "}" : "");
+	text_printf(p->out, " = ");
+	print_level(p, &cursor, 0);
 }
 
 /* .param .align 8 .b8 name[16] */
