@@ -151,6 +151,7 @@ def entry(function, suffix, number):
     returns = function.result != 'void'
     fallback = UNSUPPORTED.get(function.result,
                                f'({function.result})' + ('{ 0 }' if 'struct' in function.result else '0'))
+    copies = ', '.join(f'&{p.name}_' for p in function.parameters) or '0'
     call = f'{implementation}({", ".join(arguments)});'
     store = 'api_result = ' if returns else ''
     return ([f'API_EXPORT {signature};', f'API_EXPORT {signature}', '{'] +
@@ -158,7 +159,7 @@ def entry(function, suffix, number):
             [f'\tAPI_ENTER({implementation}, {number}, {fallback if returns else ""});',
              '\tif (API_WATCHED) {'] +
             [f'\t\t{spaced(p.type)}{p.name}_ = {p.name};' for p in function.parameters] +
-            [f'\t\tconst void *const api_arguments[] = {{ {", ".join(f"&{p.name}_" for p in function.parameters) or "0"} }};',
+            [f'\t\tconst void *const api_arguments[] = {{ {copies} }};',
              f'\t\tconst uint64_t api_start = api_watch_begin({number});',
              f'\t\t{store}{call}',
              f'\t\tapi_watch_end({number}, api_start, {"&api_result" if returns else "0"}, api_arguments);',
@@ -298,7 +299,8 @@ def main():
     elif kind == 'functions':
         lines = functions(library, source, detail or None)
     else:
-        lines = {'results': results, 'pointers': pointers, 'impl': impl, 'procs': procs, 'status': status}[kind](library, source)
+        lines = {'results': results, 'pointers': pointers, 'impl': impl, 'procs': procs,
+                 'status': status}[kind](library, source)
     spec = source.split('/')
     with open(output, 'w', encoding='utf-8') as file:
         file.write('\n'.join([BANNER.format('/'.join(spec[-2:]))] + lines) + '\n')
