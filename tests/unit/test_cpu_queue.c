@@ -92,7 +92,7 @@ static void fills(void **state)
 
 /* Each adds to a log that only order makes right. */
 struct step {
-	int *log, value;
+	unsigned *log, value;
 };
 
 static void note(void *argument)
@@ -104,15 +104,16 @@ static void note(void *argument)
 static void order_within_a_stream(void **state)
 {
 	enum { STEPS = 20 };
-	int *counter = allocate(4), log = 1, want = 1, seen[STEPS];
+	int *counter = allocate(4), seen[STEPS];
+	unsigned log = 1, want = 1;
 	struct step steps[STEPS];
 	(void)state;
 	for (int i = 0; i < STEPS; i++) {
 		RUN(launch_to(fx.queue, "spend", SHAPE(5, 1), counter, 20));
-		steps[i] = (struct step){ &log, i };
+		steps[i] = (struct step){ &log, (unsigned)i };
 		RUN(fx.ops->queue_host_function(fx.queue, note, &steps[i]));
 		RUN(fx.ops->queue_copy(fx.queue, &seen[i], counter, 4));
-		want = want * 3 + i;
+		want = want * 3 + (unsigned)i;
 	}
 	RUN(synchronize(fx.queue));
 	assert_int_equal(log, want);
