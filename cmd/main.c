@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const struct command *const commands[] = { &command_run, &command_doctor, &command_scan, &command_cache };
+static const struct command *const commands[] = { &command_run, &command_doctor, &command_scan, &command_ptx,
+						  &command_cache };
 
 void say(const char *format, ...)
 {

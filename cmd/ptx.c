@@ -110,6 +110,24 @@ static bool link_modules(struct module_list *modules)
 
 /* ---- what is done with it --------------------------------------------------------------------------------- */
 
+static size_t count_instructions(const struct ptx_module *module)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < module->functions.count; i++)
+		count += module->functions.data[i]->instruction_count;
+	return count;
+}
+
+static void print_check(const struct ptx_module *module, const char *file)
+{
+	size_t kernels = 0;
+	for (size_t i = 0; i < module->functions.count; i++)
+		kernels += module->functions.data[i]->is_entry;
+	printf("%s: PTX %u.%u for %s, %zu kernel%s, %zu instruction%s, no error\n", file, module->version / 10,
+	       module->version % 10, module->target, kernels, kernels == 1 ? "" : "s", count_instructions(module),
+	       count_instructions(module) == 1 ? "" : "s");
+}
+
 static void print_module(const struct ptx_module *module)
 {
 	struct text text = { 0 };
@@ -194,6 +212,8 @@ static bool act(const struct request *request)
 	for (size_t i = 0; i < modules.count; i++) {
 		if (good && request->action == ACTION_PRINT)
 			print_module(modules.data[i]);
+		else if (good && request->action == ACTION_CHECK)
+			print_check(modules.data[i], request->file);
 		ptx_destroy(modules.data[i]);
 	}
 	vec_fini(&modules);

@@ -308,17 +308,17 @@ bool program_scan(const char *path, struct program_info *info, struct fatbin_err
 	struct stat status;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	bool ok = fd >= 0 && !fstat(fd, &status);
-	if (ok && !S_ISREG(status.st_mode)) {
-		errno = S_ISDIR(status.st_mode) ? EISDIR : ENOEXEC;
-		ok = false;
-	}
+	const char *why = NULL;
+	if (ok && !S_ISREG(status.st_mode))
+		why = S_ISDIR(status.st_mode) ? strerror(EISDIR) : "it is no regular file";
+	ok = ok && !why;
 	if (ok && status.st_size > 0) {
 		info->map = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 		info->map_size = (size_t)status.st_size;
 		ok = info->map != MAP_FAILED;
 	}
 	if (!ok)
-		fatbin_fail(error, FATBIN_INVALID, "cannot read %s: %s", path, strerror(errno));
+		fatbin_fail(error, FATBIN_INVALID, "cannot read %s: %s", path, why ? why : strerror(errno));
 	if (fd >= 0)
 		close(fd);
 	if (!ok)

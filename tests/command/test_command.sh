@@ -108,6 +108,7 @@ chmod -x forbidden
 commands="  run      start a CUDA program
   doctor   tell what is here, what is missing and what to install
   scan     tell what is inside programs, libraries and device code
+  ptx      check, print, compile or dump PTX
   cache    list, measure or clear compiled kernels"
 overview="usage: dragoman COMMAND ...
 
@@ -143,6 +144,7 @@ check 'run: shared runtime' 0 'ours' '' dragoman run ./shared
 check 'run: DT_RUNPATH' 0 'ours' '' dragoman run ./with_runpath
 check 'without run: DT_RPATH has another runtime' 0 'theirs' '' ./with_rpath
 check 'run: DT_RPATH' 0 'ours' '' dragoman run ./with_rpath
+# shellcheck disable=SC2016 # the inner shell expands it
 check 'run: DT_RPATH, seen from another folder' 0 'ours' '' sh -c 'cd / && dragoman run "$0"' "$work/with_rpath"
 check 'run: verbose tells of DT_RPATH' 0 'ours' "dragoman: libraries from @/lib
 dragoman: loaded ahead of the program's own search path: @/lib/libcudart.so.13
@@ -247,6 +249,50 @@ check 'scan: damaged' 1 'damaged.fatbin: device code
   damaged: fat binary damaged: it says it has 16 + 1160 bytes, only 1076 are there' '' dragoman scan damaged.fatbin
 check 'scan: no file' 2 '' 'dragoman scan: which file?
 usage: dragoman scan [--summary] FILE...' dragoman scan
+
+# ---- ptx --------------------------------------------------------------------------------------------------------------
+
+ptx_usage='usage: dragoman ptx [--check | --print | --compile | --dump ir|llvm|asm] [OPTION...] FILE'
+printf '.version 8.0\n.target sm_80\n.address_size 64\n.entry k()\n{\n\tfrobnicate.u32 1;\n}\n' >bad.ptx
+check 'ptx: check' 0 'good.ptx: PTX 8.0 for sm_80, 2 kernels, 2 instructions, no error' '' dragoman ptx good.ptx
+check 'ptx: inside a program' 0 'with_good: PTX 8.0 for sm_80, 2 kernels, 2 instructions, no error' '' \
+	dragoman ptx --check with_good
+dragoman ptx --print good.ptx >printed.ptx
+check 'ptx: what was printed is sound' 0 'printed.ptx: PTX 8.0 for sm_80, 2 kernels, 2 instructions, no error' '' \
+	dragoman ptx printed.ptx
+check 'ptx: print what was printed' 0 "$(cat printed.ptx)" '' dragoman ptx --print printed.ptx
+check 'ptx: error' 1 '' "bad.ptx:6:2: error: unknown instruction 'frobnicate.u32' (in kernel 'k')
+    frobnicate.u32 1;
+    ^" dragoman ptx bad.ptx
+check 'ptx: machine code' 1 '' \
+	'dragoman: scale.cubin: only machine code for sm_80 here; rebuild with -gencode arch=compute_80,code=compute_80' \
+	dragoman ptx scale.cubin
+check 'ptx: damaged' 1 '' \
+	'dragoman: damaged.fatbin: fat binary damaged: it says it has 16 + 1160 bytes, only 1076 are there' \
+	dragoman ptx damaged.fatbin
+check 'ptx: no device code' 1 '' 'dragoman: plain: no device code in it' dragoman ptx plain
+check 'ptx: empty file' 1 '' 'dragoman: empty: no device code in it' dragoman ptx empty
+check 'ptx: no such file' 1 '' 'dragoman: cannot read nothing: No such file or directory' dragoman ptx nothing
+check 'ptx: no compiler' 1 '' \
+	'dragoman: @/none: cannot open shared object file: No such file or directory (it needs LLVM 19: apt-get install libllvm19)' \
+	env DRAGOMAN_COMPILER="$work/none" dragoman ptx --compile good.ptx
+check 'ptx: which file' 2 '' "dragoman ptx: which file?
+$ptx_usage" dragoman ptx --print
+check 'ptx: two files' 2 '' "dragoman ptx: one file only, not also 'bad.ptx'
+$ptx_usage" dragoman ptx good.ptx bad.ptx
+check 'ptx: unknown stage' 2 '' "dragoman ptx: cannot dump 'sass'; there are ir, llvm and asm
+$ptx_usage" dragoman ptx --dump sass good.ptx
+for lanes in 0 2 64 -1 8x ''; do
+	check "ptx: lanes '$lanes'" 2 '' "dragoman ptx: no lanes '$lanes'; there are 1, 8, 16 and 32
+$ptx_usage" dragoman ptx --compile "--lanes=$lanes" good.ptx
+done
+for block in 0 1025 33,32 1,1,65 1,2,3,4 8,8,32 x '4,' ''; do
+	check "ptx: block '$block'" 2 '' \
+		"dragoman ptx: no block shape '$block'; X[,Y[,Z]] with at most 1024 threads was expected
+$ptx_usage" dragoman ptx --compile "--block=$block" good.ptx
+done
+check 'ptx: output of what' 2 '' "dragoman ptx: --output needs --compile and --kernel
+$ptx_usage" dragoman ptx --compile -o x good.ptx
 
 # ---- cache ------------------------------------------------------------------------------------------------------------
 

@@ -528,6 +528,8 @@ static void test_other_files(void **state UNUSED)
 	assert_string_equal(error.message, message);
 	assert_false(program_scan("/tmp", &info, &error));
 	assert_string_equal(error.message, "cannot read /tmp: Is a directory");
+	assert_false(program_scan("/dev/null", &info, &error));
+	assert_string_equal(error.message, "cannot read /dev/null: it is no regular file");
 	text_fini(&script);
 }
 
