@@ -35,6 +35,12 @@ struct launch_config {
 	size_t parameter_bytes;
 };
 
+/* Of cuCtxSetLimit, those that a back end must know. Values are what the driver made of the program's (rounded, checked). */
+enum device_limit {
+	DEVICE_LIMIT_STACK, /* bytes a thread */
+	DEVICE_LIMIT_HEAP,  /* bytes of malloc in device code */
+};
+
 struct device_ops {
 	const char *name; /* "cpu", "amd" */
 	int (*count)(int *count);                                    /* devices; also initialises the back end */
@@ -79,6 +85,7 @@ struct device_ops {
 	int (*queue_synchronize)(struct device_queue *queue, uint64_t ticket); /* host waits; helps to run blocks meanwhile */
 	/* Calls `function` with the time at which the queue reached this point (event timing); runs on any thread, quick. */
 	int (*queue_timestamp)(struct device_queue *queue, uint64_t *when_ns);
+	int (*set_limit)(struct device *device, enum device_limit limit, uint64_t value); /* for later launches */
 	/* The sticky error of a device: 0, or the CUresult of the first kernel that failed. */
 	int (*error)(struct device *device);
 	void (*reset)(struct device *device); /* after cuDevicePrimaryCtxReset: clears the sticky error; queues are gone by then */

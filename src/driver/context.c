@@ -810,8 +810,13 @@ static CUresult limit_set(struct context *context, CUlimit limit, size_t value)
 	default:
 		return CUDA_ERROR_INVALID_VALUE;
 	}
-	context->limits[limit] = value;
-	return CUDA_SUCCESS;
+	CUresult status = CUDA_SUCCESS;
+	if (context->ops->set_limit && (limit == CU_LIMIT_STACK_SIZE || limit == CU_LIMIT_MALLOC_HEAP_SIZE))
+		status = (CUresult)context->ops->set_limit(
+			context->device->device, limit == CU_LIMIT_STACK_SIZE ? DEVICE_LIMIT_STACK : DEVICE_LIMIT_HEAP, value);
+	if (!status)
+		context->limits[limit] = value;
+	return status;
 }
 
 CUresult impl_cuCtxSetLimit(CUlimit limit, size_t value)

@@ -164,6 +164,22 @@ static void device_heap(void **state)
 	assert_int_equal(out[1], 1);
 }
 
+static void limits(void **state)
+{
+	uint64_t *out = allocate(16);
+	int *depth = allocate(4);
+	(void)state;
+	RUN(fx.ops->set_limit(fx.device, DEVICE_LIMIT_HEAP, 2000000));
+	RUN(LAUNCH("heap", SHAPE(1, 1), out, 0, 0, 0));
+	RUN(synchronize(fx.queue));
+	assert_in_range(out[0], 18, 20);
+	/* 30,000 frames of over 256 bytes, more than there is at first (test_cpu_fault.c: stack_overflow). */
+	RUN(fx.ops->set_limit(fx.device, DEVICE_LIMIT_STACK, 512 << 10));
+	RUN(LAUNCH("recurse", SHAPE(1, 64), depth, 30000, 0, 0));
+	RUN(synchronize(fx.queue));
+	assert_int_equal(fx.ops->set_limit(fx.device, DEVICE_LIMIT_STACK, 1 << 20), STATUS_INVALID_VALUE);
+}
+
 static void local_memory(void **state)
 {
 	int *out = allocate(4);
@@ -288,6 +304,7 @@ int main(void)
 		FIXTURE(blocks_that_wait_for_later_ones),
 		FIXTURE(variables_and_functions),
 		FIXTURE(device_heap),
+		FIXTURE(limits),
 		FIXTURE(local_memory),
 		FIXTURE(library_calls),
 		FIXTURE(host_float_modes_do_not_matter),

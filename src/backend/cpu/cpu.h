@@ -452,7 +452,7 @@ struct device {
 	struct text printed;               /* waits for a host thread that synchronises */
 	_Atomic bool print_waiting;
 	_Atomic uint64_t grids;
-	uint64_t stack_limit;              /* cudaLimitStackSize: bytes a thread */
+	_Atomic uint64_t stack_limit;      /* cudaLimitStackSize: bytes a thread */
 };
 void cpu_device_fail(struct device *device, int status);
 void cpu_device_flush_prints(struct device *device);

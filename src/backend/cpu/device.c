@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { HEAP_LIMIT = 8 << 20, STACK_LIMIT = 1024 }; /* cudaLimitMallocHeapSize, cudaLimitStackSize at first */
+
 static struct device *the_device;
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -90,7 +92,6 @@ static void device_destroy(struct device *device)
 
 static struct device *device_create(void)
 {
-	enum { HEAP_LIMIT = 8 << 20, STACK_LIMIT = 1024 }; /* cudaLimitMallocHeapSize, cudaLimitStackSize at first */
 	struct device *device = aligned_alloc(64, align_up(sizeof *device, 64));
 	if (!device)
 		return NULL;
@@ -129,11 +130,26 @@ static void device_close(struct device *device)
 
 static void device_reset(struct device *device)
 {
+	struct heap *fresh = cpu_heap_create(HEAP_LIMIT);
 	cpu_device_flush_prints(device);
 	atomic_store(&device->error, 0);
+	atomic_store(&device->stack_limit, STACK_LIMIT);
+	if (!fresh)
+		return;
 	cpu_heap_destroy(device->heap);
-	device->heap = cpu_heap_create(8 << 20);
-	device->stack_limit = 1024;
+	device->heap = fresh;
+}
+
+static int device_set_limit(struct device *device, enum device_limit limit, uint64_t value)
+{
+	enum { LARGEST_STACK = 512 << 10 }; /* of local memory a thread: CUDA's technical specifications */
+	if (limit == DEVICE_LIMIT_HEAP)
+		cpu_heap_set_limit(device->heap, value);
+	else if (value > LARGEST_STACK)
+		return STATUS_INVALID_VALUE;
+	else
+		atomic_store_explicit(&device->stack_limit, value, memory_order_relaxed);
+	return STATUS_SUCCESS;
 }
 
 static int device_error(struct device *device)
@@ -215,6 +231,7 @@ const struct device_ops cpu_device_ops = {
 	.queue_wait = cpu_queue_wait,
 	.queue_synchronize = cpu_queue_synchronize,
 	.queue_timestamp = cpu_queue_timestamp,
+	.set_limit = device_set_limit,
 	.error = device_error,
 	.reset = device_reset,
 };
