@@ -126,8 +126,6 @@ static void check_value(const struct check *c, const struct ptx_operand *o, enum
 		check_constant(c, o, type);
 	else
 		fail_operand(c, "a register%s expected, not %s", constants ? " or a constant" : "", kind_name(o));
-	if (o->negated && class_of(type) != CLASS_PRED && c->in->form->row->opcode_id != OP_vmad)
-		fail_operand(c, "cannot be negated");
 }
 
 /* ---- roles ---- */
@@ -360,8 +358,21 @@ static void check_any(const struct check *c, const struct ptx_operand *o, const 
 		fail_operand(c, "an address does not fit in .%s", ptx_type_name(type));
 }
 
+/* Only predicates are negated, except in video instructions, which also select parts of registers. */
+static void check_plain(const struct check *c, const struct ptx_operand *o)
+{
+	if (o->selector >= 0)
+		fail_operand(c, "parts of registers are for video instructions");
+	if (o->negated && (o->kind != PTX_OP_REGISTER || o->reg->type != PTX_PRED))
+		fail_operand(c, "cannot be negated");
+	for (unsigned i = 0; i < o->part_count; i++)
+		check_plain(c, &o->parts[i]);
+}
+
 static void check_operand(const struct check *c, const struct ptx_operand *o, const struct isa_operand *role)
 {
+	if (!(c->in->form->row->flags & ISA_SELECT))
+		check_plain(c, o);
 	const struct ptx_form *form = c->in->form;
 	enum ptx_type type = role->type ? (enum ptx_type)role->type : form->types[role->type_slot];
 	switch (role->role) {

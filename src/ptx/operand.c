@@ -182,8 +182,9 @@ static struct ptx_operand read_address(struct parser *p)
 	size_t stack = p->operands.count;
 	parser_next(p);
 	struct ptx_operand base = read_base(p);
-	if (base.kind != PTX_OP_REGISTER || base.selector < 0)
-		base.offset += read_offset(p);
+	if (base.selector >= 0)
+		parser_fail_expected(p, "an address");
+	base.offset += read_offset(p);
 	if (parser_at(p, ',')) {
 		operand.kind = PTX_OP_TEXTURE;
 	} else {
@@ -265,16 +266,13 @@ static const struct ptx_form *read_form(struct parser *p, struct ptx_location lo
 	parser_next(p);
 	if (p->token.kind != TOKEN_DOT)
 		return form_find(p, text, (size_t)(end - text), location);
-	struct text joined = { 0 };
-	text_add(&joined, text, (size_t)(end - text));
-	while (p->token.kind == TOKEN_DOT && joined.count < 1000) {
-		text_add(&joined, p->token.text, p->token.length);
-		parser_next(p);
-	}
-	text = arena_strndup(&p->scratch, joined.data ? joined.data : "", joined.count);
-	size_t length = joined.count;
-	text_fini(&joined);
-	return form_find(p, text, length, location);
+	p->joined.count = 0;
+	text_add(&p->joined, text, (size_t)(end - text));
+	for (; p->token.kind == TOKEN_DOT; parser_next(p))
+		text_add(&p->joined, p->token.text, p->token.length);
+	if (!p->joined.count)
+		parser_fail_memory(p);
+	return form_find(p, p->joined.data, p->joined.count, location);
 }
 
 void operand_read_instruction(struct parser *p, struct ptx_instruction *in)

@@ -434,10 +434,13 @@ static void read_body(struct parser *p)
 
 static void read_triple(struct parser *p, uint32_t out[3])
 {
-	out[0] = take_count(p);
 	out[1] = out[2] = 1;
-	for (int i = 1; i < 3 && parser_accept(p, ','); i++)
+	for (int i = 0; i < 3 && (i == 0 || parser_accept(p, ',')); i++) {
+		struct ptx_location location = token_location(&p->token);
 		out[i] = take_count(p);
+		if (!out[i])
+			parser_fail(p, location, "a dimension must be at least 1");
+	}
 }
 
 static bool read_performance_directive(struct parser *p, struct ptx_function *f)
@@ -729,6 +732,7 @@ static void parser_fini(struct parser *p)
 	vec_fini(&p->operands);
 	vec_fini(&p->initials);
 	vec_fini(&p->targets);
+	text_fini(&p->joined);
 	arena_fini(&p->scratch);
 }
 

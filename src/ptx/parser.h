@@ -76,6 +76,7 @@ struct parser {
 	struct map forms;     /* spelling -> struct ptx_form */
 	uint64_t register_count;
 
+	struct text joined;   /* a spelling that is written with blanks */
 	VEC(struct ptx_initial) initials; /* of the variable being read */
 	VEC(struct ptx_operand) operands; /* stack of the lists being read */
 	VEC(const struct ptx_symbol *) targets; /* of the .branchtargets or .calltargets being read */

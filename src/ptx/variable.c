@@ -206,20 +206,11 @@ struct filler {
 	uint32_t bytes;    /* of an element's component */
 };
 
-static void add_element(struct parser *p, struct filler *f, struct ptx_initial element)
+/* Tables of bytes would otherwise take ten times the text's size. */
+static void push_packed(struct parser *p, struct ptx_initial element, unsigned bytes, uint64_t size)
 {
-	struct ptx_variable *v = f->variable;
-	if (!v->unsized && f->at + f->bytes > v->size)
-		parser_fail(p, token_location(&p->token), "more values than '%s' has room for", v->symbol.name);
-	element.offset = f->at;
-	f->at += f->bytes;
-	if (f->at > f->high)
-		f->high = f->at;
-	if (!element.symbol && !element.bits)
-		return;
-	/* Tables of bytes would otherwise take ten times the text's size. */
 	uint64_t word = element.offset & ~UINT64_C(7);
-	if (!element.symbol && f->bytes < 8 && !v->unsized && word + 8 <= v->size) {
+	if (!element.symbol && bytes < 8 && word + 8 <= size) {
 		uint64_t shifted = element.bits << (element.offset - word) * 8;
 		struct ptx_initial *last = p->initials.count ? &p->initials.data[p->initials.count - 1] : NULL;
 		if (last && last->offset == word && last->type == PTX_B64 && !last->symbol) {
@@ -229,6 +220,19 @@ static void add_element(struct parser *p, struct filler *f, struct ptx_initial e
 		element = (struct ptx_initial){ .offset = word, .type = PTX_B64, .bits = shifted };
 	}
 	parser_push(p, &p->initials, element);
+}
+
+static void add_element(struct parser *p, struct filler *f, struct ptx_initial element)
+{
+	struct ptx_variable *v = f->variable;
+	if (!v->unsized && f->at + f->bytes > v->size)
+		parser_fail(p, token_location(&p->token), "more values than '%s' has room for", v->symbol.name);
+	element.offset = f->at;
+	f->at += f->bytes;
+	if (f->at > f->high)
+		f->high = f->at;
+	if (element.symbol || element.bits)
+		push_packed(p, element, f->bytes, v->unsized ? 0 : v->size);
 }
 
 static const struct ptx_symbol *read_address_of(struct parser *p, bool *generic)
@@ -339,6 +343,10 @@ static void read_initial(struct parser *p, struct ptx_variable *v)
 		v->dims.data[0] = row ? (uint32_t)((f.high + row - 1) / row) : 0;
 		v->size = v->dims.data[0] * row;
 		v->unsized = false;
+		size_t count = p->initials.count;
+		p->initials.count = 0;
+		for (size_t i = 0; i < count; i++) /* what is packed takes no more places than it had */
+			push_packed(p, p->initials.data[i], f.bytes, v->size);
 	}
 	v->initial_count = (uint32_t)p->initials.count;
 	v->initial = arena_array(&p->module->arena, struct ptx_initial, p->initials.count);
