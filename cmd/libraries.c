@@ -29,10 +29,12 @@ const char *libraries_folder(void)
 	if (!slash)
 		return NULL;
 	*slash = 0;
-	/* build/dragoman and build/lib; PREFIX/bin/dragoman and PREFIX/LIBDIR/dragoman, wherever PREFIX was moved to. */
-	static const char *const places[] = { "lib", "../" DRAGOMAN_LIBDIR };
+	/* build/dragoman and build/lib; PREFIX/bin/dragoman and PREFIX/LIBDIR/dragoman, wherever PREFIX was moved to; where
+	 * it was to be installed. */
+	static const char *const places[] = { "lib", ("../" DRAGOMAN_LIBDIR), DRAGOMAN_INSTALLED };
 	for (size_t i = 0; i < ARRAY_LENGTH(places); i++) {
-		snprintf(path, sizeof path, "%s/%s", self, places[i]);
+		bool absolute = places[i][0] == '/';
+		snprintf(path, sizeof path, "%s%s%s", absolute ? "" : self, absolute ? "" : "/", places[i]);
 		if (realpath(path, folder) && has_driver(folder))
 			return folder;
 	}

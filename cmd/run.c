@@ -6,7 +6,7 @@
  * library that is there already for every later request of that name. */
 #include "command.h"
 
-#include <elf.h>
+#include <dirent.h>
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -85,18 +85,34 @@ static void add_preload(struct plan *plan, const char *soname)
 		text_printf(&plan->preload, "%s%s/%s", *known ? ":" : "", plan->folder, soname);
 }
 
+static bool in_folder(const char *path, const char *folder)
+{
+	char real[PATH_MAX];
+	const char *slash = realpath(path, real) ? strrchr(real, '/') : NULL;
+	return slash && (size_t)(slash - real) == strlen(folder) && !memcmp(real, folder, strlen(folder));
+}
+
+static int is_library(const struct dirent *entry)
+{
+	return !strncmp(entry->d_name, "lib", 3) && strstr(entry->d_name, ".so.");
+}
+
 /* Libraries of ours that lie in a DT_RPATH as well, where the loader would take NVIDIA's, now or on a later dlopen. */
 static void check_rpath(struct plan *plan, const struct program_info *info)
 {
-	static const char *const names[] = { "libcuda.so.1", "libcudart.so.12", "libcudart.so.13" };
+	struct dirent **names;
 	if (!info->rpath || info->runpath)
 		return;
-	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
-		char *found = library_is_ours(names[i]) ? loader_find(info->rpath, plan->path, names[i]) : NULL;
-		if (found)
-			add_preload(plan, names[i]);
+	int count = scandir(plan->folder, &names, is_library, alphasort);
+	for (int i = 0; i < count; i++) {
+		char *found = loader_find(info->rpath, plan->path, names[i]->d_name);
+		if (found && !in_folder(found, plan->folder))
+			add_preload(plan, names[i]->d_name);
 		free(found);
+		free(names[i]);
 	}
+	if (count >= 0)
+		free(names);
 }
 
 /* Does a program need anything besides the C and C++ libraries? If not, the loader need not be asked. */
@@ -113,13 +129,6 @@ static bool needs_more(const struct program_info *info)
 			return true;
 	}
 	return false;
-}
-
-static bool in_folder(const char *path, const char *folder)
-{
-	char real[PATH_MAX];
-	const char *slash = realpath(path, real) ? strrchr(real, '/') : NULL;
-	return slash && (size_t)(slash - real) == strlen(folder) && !memcmp(real, folder, strlen(folder));
 }
 
 static void say_missing(const struct plan *plan, const char *soname)
@@ -206,9 +215,9 @@ static int check_program(struct plan *plan)
 	if (why) {
 		say("cannot run %s: %s", plan->program, why);
 		result = STATUS_CANNOT_EXECUTE;
-	} else if (info.kind == PROGRAM_ELF && !info.interpreter) {
+	} else if (info.kind == PROGRAM_ELF && !info.interpreter && (info.static_runtime || info.code.unit_count)) {
 		say("warning: %s is linked statically: it cannot load libcuda.so.1", plan->program);
-	} else if (info.kind == PROGRAM_ELF) {
+	} else if (info.kind == PROGRAM_ELF && info.interpreter) {
 		if (status.st_mode & (S_ISUID | S_ISGID) && status.st_uid != getuid())
 			say("warning: %s is set-uid: the loader will ignore Dragoman's library path", plan->program);
 		check_rpath(plan, &info);
