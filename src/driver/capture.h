@@ -4,6 +4,8 @@
 
 #include "driver/driver.h"
 
+struct graph;
+
 /* The legacy stream must not be used while a blocking stream of the context is captured. */
 CUresult capture_check_legacy(struct context *context);
 /* For calls that a captured stream cannot take: fails, and ends the capture, where the stream is captured. */
@@ -13,6 +15,7 @@ CUresult capture_forbid_unsafe(void);
 /* The same for an event that was recorded in a captured stream. */
 CUresult capture_forbid_event(struct event *event);
 void capture_stream_gone(struct stream *stream);
+void capture_event_gone(struct event *event);
 
 /* Nodes in the place of commands. */
 CUresult capture_host(struct stream *stream, CUhostFn function, void *argument);
@@ -21,6 +24,8 @@ CUresult capture_fill(struct stream *stream, const struct fill *fill);
 CUresult capture_launch(struct stream *stream, struct function *function, const struct launch_config *config);
 CUresult capture_allocate(struct stream *stream, struct pool *pool, size_t size, CUdeviceptr *pointer);
 CUresult capture_free(struct stream *stream, CUdeviceptr pointer);
+CUresult capture_memops(struct stream *stream, const CUstreamBatchMemOpParams *operations, unsigned count);
+CUresult capture_graph(struct stream *stream, struct graph *graph); /* takes the graph over */
 CUresult capture_event_record(struct stream *stream, struct event *event, bool external);
 CUresult capture_event_wait(struct stream *stream, struct event *event, bool external);
 

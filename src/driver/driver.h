@@ -220,12 +220,15 @@ struct event {
 CUresult event_find(CUevent handle, struct event **event);
 CUresult event_record(struct event *event, struct stream *stream);
 CUresult event_wait(struct event *event, struct stream *stream);
+/* The same for a queue, without the default-stream rules. */
+CUresult event_record_in(struct event *event, struct queue *queue);
+CUresult event_wait_in(struct event *event, struct queue *queue);
 void event_release(struct event *event);
 
 /* ---- memory -------------------------------------------------------------------------------------------- */
 
 enum memory_kind { MEMORY_DEVICE, MEMORY_HOST, MEMORY_REGISTERED, MEMORY_MANAGED, MEMORY_POOL, MEMORY_MAPPED,
-		   MEMORY_RESERVED, MEMORY_SYMBOL, MEMORY_ARRAY, MEMORY_IPC };
+		   MEMORY_RESERVED, MEMORY_SYMBOL, MEMORY_ARRAY, MEMORY_GRAPH, MEMORY_IPC };
 
 struct allocation { /* a range of addresses that programs may use; see memory_map.c */
 	struct allocation *left, *right;

@@ -80,6 +80,7 @@ void event_release(struct event *event)
 	}
 	if (event->queue)
 		queue_drop(event->queue);
+	capture_event_gone(event);
 	if (event->ipc)
 		ipc_event_release(event->ipc);
 	pthread_mutex_destroy(&event->lock);
@@ -121,9 +122,8 @@ static struct stamp *stamp_take_locked(struct event *event)
 	return stamp;
 }
 
-static CUresult record_locked(struct event *event, struct stream *stream)
+static CUresult record_locked(struct event *event, struct queue *queue)
 {
-	struct queue *queue = stream->queue;
 	struct stamp *stamp = NULL;
 	CUresult status = CUDA_SUCCESS;
 
@@ -131,7 +131,7 @@ static CUresult record_locked(struct event *event, struct stream *stream)
 		stamp = stamp_take_locked(event);
 		if (!stamp)
 			return CUDA_ERROR_OUT_OF_MEMORY;
-		status = (CUresult)stream->context->ops->queue_timestamp(queue->device_queue, &stamp->when_ns);
+		status = (CUresult)queue->context->ops->queue_timestamp(queue->device_queue, &stamp->when_ns);
 		queue_hold(queue);
 		stamp->queue = queue;
 		stamp->ticket = queue_last(queue);
@@ -146,7 +146,17 @@ static CUresult record_locked(struct event *event, struct stream *stream)
 	event->stamp = stamp;
 	event->capture_id = 0;
 	if (event->ipc)
-		status = ipc_event_record(event->ipc, stream);
+		status = ipc_event_record(event->ipc, queue);
+	return status;
+}
+
+CUresult event_record_in(struct event *event, struct queue *queue)
+{
+	CUresult status;
+
+	pthread_mutex_lock(&event->lock);
+	status = record_locked(event, queue);
+	pthread_mutex_unlock(&event->lock);
 	return status;
 }
 
@@ -159,9 +169,7 @@ CUresult event_record(struct event *event, struct stream *stream)
 	status = stream_enter(stream);
 	if (status)
 		return status;
-	pthread_mutex_lock(&event->lock);
-	status = record_locked(event, stream);
-	pthread_mutex_unlock(&event->lock);
+	status = event_record_in(event, stream->queue);
 	stream_leave(stream);
 	return status;
 }
@@ -202,23 +210,29 @@ static bool event_point(struct event *event, struct queue **queue, uint64_t *tic
 	return *queue;
 }
 
-CUresult event_wait(struct event *event, struct stream *stream)
+CUresult event_wait_in(struct event *event, struct queue *queue)
 {
-	struct queue *queue;
+	struct queue *other;
 	uint64_t ticket;
 	CUresult status = CUDA_SUCCESS;
 
 	if (event->ipc && ipc_event_is_foreign(event->ipc))
-		return ipc_event_wait(event->ipc, stream);
-	if (!event_point(event, &queue, &ticket))
+		return ipc_event_wait(event->ipc, queue);
+	if (!event_point(event, &other, &ticket))
 		return CUDA_SUCCESS;
-	if (queue != stream->queue && !queue_is_done(queue, ticket)) {
-		status = stream_enter(stream);
-		if (!status)
-			status = (CUresult)stream->context->ops->queue_wait(stream->queue->device_queue, queue->device_queue, ticket);
-		stream_leave(stream);
-	}
-	queue_drop(queue);
+	if (other != queue && !queue_is_done(other, ticket))
+		status = (CUresult)queue->context->ops->queue_wait(queue->device_queue, other->device_queue, ticket);
+	queue_drop(other);
+	return status;
+}
+
+CUresult event_wait(struct event *event, struct stream *stream)
+{
+	CUresult status = stream_enter(stream);
+
+	if (!status)
+		status = event_wait_in(event, stream->queue);
+	stream_leave(stream);
 	return status;
 }
 

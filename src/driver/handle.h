@@ -32,6 +32,7 @@ enum handle_kind {
 	HANDLE_GRAPH_NODE,
 	HANDLE_GRAPH_EXEC,
 	HANDLE_USER_OBJECT,
+	HANDLE_CONDITIONAL,
 	HANDLE_GREEN_CONTEXT,
 	HANDLE_MEMORY, /* CUmemGenericAllocationHandle */
 	HANDLE_OBJECT  /* texture and surface objects, by their 64-bit number */

@@ -8,8 +8,8 @@ struct ipc_event;
 void ipc_event_release(struct ipc_event *ipc);
 /* Has another process made the event? Then it is what that process recorded last that counts. */
 bool ipc_event_is_foreign(const struct ipc_event *ipc);
-CUresult ipc_event_record(struct ipc_event *ipc, struct stream *stream);
-CUresult ipc_event_wait(struct ipc_event *ipc, struct stream *stream);
+CUresult ipc_event_record(struct ipc_event *ipc, struct queue *queue);
+CUresult ipc_event_wait(struct ipc_event *ipc, struct queue *queue);
 CUresult ipc_event_query(struct ipc_event *ipc);
 CUresult ipc_event_synchronize(struct ipc_event *ipc);
 

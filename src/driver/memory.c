@@ -10,6 +10,7 @@
 
 #include "api/cuda_impl.h"
 #include "driver/capture.h"
+#include "driver/graph.h"
 #include "driver/pool.h"
 
 enum { PITCH_ALIGN = 512 };
@@ -235,6 +236,8 @@ CUresult impl_cuMemFree_v2(CUdeviceptr pointer)
 
 	REQUIRE_READY();
 	if (!pointer)
+		return CUDA_SUCCESS;
+	if (graph_memory_free(pointer))
 		return CUDA_SUCCESS;
 	if (!memory_map_find(pointer, &found) || found.base != pointer || !kind_is_freed_by_memfree(found.kind)) {
 		REQUIRE_CONTEXT(context);

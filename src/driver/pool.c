@@ -9,6 +9,7 @@
 
 #include "api/cuda_impl.h"
 #include "driver/capture.h"
+#include "driver/graph.h"
 
 enum { CLASSES = 256, STEPS = 4, CLASS_UNIT = 512 }; /* four classes to a power of two: at most a quarter is lost */
 
@@ -636,6 +637,8 @@ CUresult impl_cuMemFreeAsync(CUdeviceptr pointer, CUstream handle)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (atomic_load_explicit(&stream->capture, memory_order_acquire))
 		return capture_free(stream, pointer);
+	if (graph_memory_free(pointer))
+		return CUDA_SUCCESS;
 	if (!memory_map_find(pointer, &found) || found.base != pointer ||
 	    (found.kind != MEMORY_POOL && found.kind != MEMORY_DEVICE && found.kind != MEMORY_MANAGED))
 		return api_error(CUDA_ERROR_INVALID_VALUE, "0x%llx is not the start of an allocation", pointer);

@@ -1,0 +1,947 @@
+/* Executable graphs: instantiation, launch, updates. CUDA Driver API 6.23.
+ *
+ * A graph is flattened into a list in an order that respects its edges, and each entry is given a lane. Lane 0 is the
+ * stream of the launch, the others are queues of the executable graph's own; an entry waits only for entries of other lanes.
+ * A chain therefore launches as plain commands of one queue. */
+#define _GNU_SOURCE
+#include "driver/graph.h"
+
+#include <stdlib.h>
+
+#include "api/cuda_impl.h"
+#include "driver/capture.h"
+
+enum { LANES_MOST = 16, NO_LANE = -1 };
+
+struct exec_node {
+	struct work work;          /* its own copy; of a child graph nothing: its nodes are in the list themselves */
+	const struct node *source; /* the handle that the program knows it by */
+	unsigned lane;
+	bool disabled;
+	bool watched;              /* an entry of another lane waits for it: its ticket counts */
+	uint64_t ticket;
+	uint32_t *waits;           /* entries of other lanes */
+	uint32_t wait_count;
+	struct exec **bodies;      /* of a conditional node */
+};
+
+struct exec {
+	struct handle handle;
+	struct context *context;
+	uint64_t flags;
+	const struct graph *graph; /* that it was made from; may be gone: compared, never read */
+	VEC(struct exec_node) nodes;
+	unsigned lane_count;
+	struct queue *lanes[LANES_MOST]; /* [0] unused */
+	pthread_mutex_t lock;      /* a launch, an update */
+	struct queue *last_queue;  /* of the last launch */
+	uint64_t last_ticket;
+	VEC(struct held_object) held;
+	VEC(CUgraphConditionalHandle) conditionals;
+};
+
+/* ---- flattening ------------------------------------------------------------------------------------------------------ */
+
+static CUresult exec_create(const struct graph *graph, struct context *context, uint64_t flags, struct exec **out);
+static void exec_free(struct exec *exec);
+
+static CUresult make_bodies(struct exec *exec, struct exec_node *entry, const struct node *node)
+{
+	unsigned size = node->work.conditional.size;
+
+	entry->bodies = calloc(size, sizeof *entry->bodies);
+	if (!entry->bodies)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	for (unsigned i = 0; i < size; i++) {
+		CUresult status = exec_create(graph_check(node->work.conditional.bodies[i]), exec->context, 0, &entry->bodies[i]);
+
+		if (status)
+			return status;
+	}
+	return CUDA_SUCCESS;
+}
+
+static CUresult add_wait(struct exec_node *entry, uint32_t index)
+{
+	uint32_t *waits = realloc(entry->waits, (entry->wait_count + 1) * sizeof *waits);
+
+	if (!waits)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	entry->waits = waits;
+	waits[entry->wait_count++] = index;
+	return CUDA_SUCCESS;
+}
+
+static CUresult flatten(struct exec *exec, const struct graph *graph, const uint32_t *before, uint32_t before_count, uint32_t *last);
+
+/* One entry that waits for `before`; conditional bodies are graphs of their own. */
+static CUresult add_entry(struct exec *exec, const struct node *node, const uint32_t *before, uint32_t count)
+{
+	struct exec_node entry = {.source = node};
+	CUresult status;
+
+	if (node && node->work.type == CU_GRAPH_NODE_TYPE_CONDITIONAL) {
+		entry.work = node->work;
+		entry.work.conditional.bodies = NULL;
+		status = make_bodies(exec, &entry, node);
+	} else if (node && node->work.type != CU_GRAPH_NODE_TYPE_GRAPH) {
+		status = work_copy(&entry.work, &node->work);
+	} else {
+		entry.work = (struct work){.type = CU_GRAPH_NODE_TYPE_EMPTY};
+		status = CUDA_SUCCESS;
+	}
+	for (uint32_t i = 0; i < count && !status; i++)
+		status = add_wait(&entry, before[i]);
+	if (!status && !vec_push(&exec->nodes, entry))
+		status = CUDA_ERROR_OUT_OF_MEMORY;
+	return status;
+}
+
+/* `ends` says for each node, by its id, which entry it ends with; `first` is what roots wait for, or NULL. */
+static CUresult flatten_node(struct exec *exec, const struct node *node, uint32_t *ends, const uint32_t *first)
+{
+	uint32_t *before = malloc((node->in.count + 1) * sizeof *before), count = 0;
+	CUresult status;
+
+	if (!before)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	for (size_t i = 0; i < node->in.count; i++)
+		before[count++] = ends[node->in.data[i].from->id];
+	if (!count && first)
+		before[count++] = *first;
+	if (node->work.type == CU_GRAPH_NODE_TYPE_GRAPH) {
+		status = flatten(exec, node->work.child.graph, before, count, &ends[node->id]);
+	} else {
+		status = add_entry(exec, node, before, count);
+		ends[node->id] = (uint32_t)exec->nodes.count - 1;
+	}
+	free(before);
+	return status;
+}
+
+/* The nodes of a graph behind `before`. A child graph begins and ends with an empty entry; the whole has before = NULL. */
+static CUresult flatten(struct exec *exec, const struct graph *graph, const uint32_t *before, uint32_t before_count, uint32_t *last)
+{
+	size_t count = graph->nodes.count;
+	struct node **order = graph_order(graph);
+	uint32_t *ends = calloc(graph->next_id + 1, sizeof *ends), *leaves = malloc((count + 1) * sizeof *leaves);
+	uint32_t first = 0, leaf_count = 0;
+	CUresult status = order && ends && leaves ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+
+	if (!status && before) {
+		status = add_entry(exec, NULL, before, before_count);
+		first = (uint32_t)exec->nodes.count - 1;
+	}
+	for (size_t i = 0; i < count && !status; i++) {
+		status = flatten_node(exec, order[i], ends, before ? &first : NULL);
+		if (!order[i]->out.count)
+			leaves[leaf_count++] = ends[order[i]->id];
+	}
+	if (!status && before) {
+		if (!leaf_count)
+			leaves[leaf_count++] = first;
+		status = add_entry(exec, NULL, leaves, leaf_count);
+		*last = (uint32_t)exec->nodes.count - 1;
+	}
+	free(order);
+	free(ends);
+	free(leaves);
+	return status;
+}
+
+/* An entry takes over the lane of an entry it waits for and that nobody has taken over yet, else a new lane. */
+static void assign_lanes(struct exec *exec)
+{
+	uint32_t tail[LANES_MOST]; /* the entry that each lane ends with */
+	bool root_taken = false;
+
+	exec->lane_count = 1;
+	for (uint32_t i = 0; i < exec->nodes.count; i++) {
+		struct exec_node *entry = &exec->nodes.data[i];
+		int lane = NO_LANE;
+
+		for (uint32_t k = 0; k < entry->wait_count && lane == NO_LANE; k++)
+			if (tail[exec->nodes.data[entry->waits[k]].lane] == entry->waits[k])
+				lane = (int)exec->nodes.data[entry->waits[k]].lane;
+		if (lane == NO_LANE && !root_taken)
+			lane = 0;
+		if (lane == NO_LANE)
+			lane = exec->lane_count < LANES_MOST ? (int)exec->lane_count++ : (int)(i % LANES_MOST);
+		root_taken = true;
+		entry->lane = (unsigned)lane;
+		tail[lane] = i;
+	}
+	for (uint32_t i = 0; i < exec->nodes.count; i++) { /* what a lane's order says already need not be waited for */
+		struct exec_node *entry = &exec->nodes.data[i];
+		uint32_t kept = 0;
+
+		for (uint32_t k = 0; k < entry->wait_count; k++) {
+			if (exec->nodes.data[entry->waits[k]].lane == entry->lane)
+				continue;
+			exec->nodes.data[entry->waits[k]].watched = true;
+			entry->waits[kept++] = entry->waits[k];
+		}
+		entry->wait_count = kept;
+	}
+}
+
+static CUresult make_lanes(struct exec *exec)
+{
+	for (unsigned i = 1; i < exec->lane_count; i++) {
+		struct queue *queue = calloc(1, sizeof *queue);
+		CUresult status;
+
+		if (!queue)
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		atomic_init(&queue->uses, 1);
+		queue->context = exec->context;
+		status = (CUresult)exec->context->ops->queue_create(exec->context->device->device, 0, &queue->device_queue);
+		if (status) {
+			free(queue);
+			return status;
+		}
+		exec->lanes[i] = queue;
+	}
+	return CUDA_SUCCESS;
+}
+
+static CUresult hold_objects(struct exec *exec, const struct graph *graph)
+{
+	for (size_t i = 0; i < graph->held.count; i++) {
+		if (!vec_push(&exec->held, graph->held.data[i]))
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		user_object_hold(graph->held.data[i].object, graph->held.data[i].count);
+	}
+	for (size_t i = 0; i < graph->conditionals.count; i++) {
+		if (!vec_push(&exec->conditionals, graph->conditionals.data[i]))
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		conditional_hold(graph->conditionals.data[i]);
+	}
+	return CUDA_SUCCESS;
+}
+
+static CUresult exec_create(const struct graph *graph, struct context *context, uint64_t flags, struct exec **out)
+{
+	struct exec *exec = handle_create(HANDLE_GRAPH_EXEC);
+	uint32_t unused;
+	CUresult status;
+
+	if (!exec)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	exec->context = context;
+	exec->flags = flags;
+	exec->graph = graph;
+	pthread_mutex_init(&exec->lock, NULL);
+	status = flatten(exec, graph, NULL, 0, &unused);
+	if (!status) {
+		assign_lanes(exec);
+		status = make_lanes(exec);
+	}
+	if (!status)
+		status = hold_objects(exec, graph);
+	if (status) {
+		exec_free(exec);
+		return status;
+	}
+	*out = exec;
+	return CUDA_SUCCESS;
+}
+
+static void exec_node_fini(struct exec_node *entry)
+{
+	if (entry->bodies)
+		for (unsigned i = 0; i < entry->work.conditional.size; i++)
+			if (entry->bodies[i])
+				exec_free(entry->bodies[i]);
+	free(entry->bodies);
+	work_fini(&entry->work);
+	free(entry->waits);
+}
+
+static void exec_free(struct exec *exec)
+{
+	for (size_t i = 0; i < exec->nodes.count; i++)
+		exec_node_fini(&exec->nodes.data[i]);
+	vec_fini(&exec->nodes);
+	for (unsigned i = 1; i < exec->lane_count; i++)
+		if (exec->lanes[i])
+			queue_drop(exec->lanes[i]);
+	if (exec->last_queue)
+		queue_drop(exec->last_queue);
+	for (size_t i = 0; i < exec->held.count; i++)
+		user_object_drop(exec->held.data[i].object, exec->held.data[i].count);
+	vec_fini(&exec->held);
+	for (size_t i = 0; i < exec->conditionals.count; i++)
+		conditional_drop(exec->conditionals.data[i]);
+	vec_fini(&exec->conditionals);
+	pthread_mutex_destroy(&exec->lock);
+	handle_destroy(exec);
+}
+
+/* ---- instantiation ---------------------------------------------------------------------------------------------------- */
+
+enum { INSTANTIATE_FLAGS = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |
+			   CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY };
+
+static struct context *context_of_graph(const struct graph *graph)
+{
+	struct context *current;
+
+	for (size_t i = 0; i < graph->nodes.count; i++)
+		if (graph->nodes.data[i]->work.type == CU_GRAPH_NODE_TYPE_KERNEL)
+			return graph->nodes.data[i]->work.kernel.function->module->context;
+	if (!context_current_quiet(&current))
+		return current;
+	return graph->context && atomic_load(&graph->context->live) ? graph->context : NULL;
+}
+
+static CUresult instantiate(CUgraphExec *handle, CUgraph graph_handle, uint64_t flags)
+{
+	struct context *context;
+	struct graph *graph;
+	struct exec *exec;
+	CUresult status = graph_find(graph_handle, &graph);
+
+	if (status)
+		return status;
+	if (!handle || flags & ~(uint64_t)INSTANTIATE_FLAGS)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH)
+		return api_error(CUDA_ERROR_NOT_SUPPORTED, "graphs that kernels launch are not supported");
+	if (graph->owner && graph->owner->work.type == CU_GRAPH_NODE_TYPE_GRAPH)
+		return api_error(CUDA_ERROR_NOT_SUPPORTED, "the graph belongs to a node");
+	status = capture_forbid_unsafe();
+	if (status)
+		return status;
+	if (graph_has_memory_nodes(graph) && graph->instantiated_once)
+		return api_error(CUDA_ERROR_NOT_SUPPORTED, "a graph with allocation nodes can be instantiated once at a time");
+	context = context_of_graph(graph);
+	if (!context)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	status = exec_create(graph, context, flags, &exec);
+	if (status)
+		return status;
+	if (graph_has_memory_nodes(graph))
+		graph->instantiated_once = true;
+	*handle = (CUgraphExec)exec;
+	return CUDA_SUCCESS;
+}
+
+CUresult impl_cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags)
+{
+	return instantiate(exec, graph, flags);
+}
+
+static CUresult instantiate_with_log(CUgraphExec *exec, CUgraph graph, CUgraphNode *node, char *log, size_t size)
+{
+	if (node)
+		*node = NULL;
+	if (log && size)
+		log[0] = '\0';
+	return instantiate(exec, graph, 0);
+}
+
+CUresult impl_cuGraphInstantiate(CUgraphExec *exec, CUgraph graph, CUgraphNode *node, char *log, size_t size)
+{
+	return instantiate_with_log(exec, graph, node, log, size);
+}
+
+CUresult impl_cuGraphInstantiate_v2(CUgraphExec *exec, CUgraph graph, CUgraphNode *node, char *log, size_t size)
+{
+	return instantiate_with_log(exec, graph, node, log, size);
+}
+
+CUresult impl_cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *parameters)
+{
+	CUresult status;
+
+	if (!parameters) {
+		REQUIRE_READY();
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	parameters->hErrNode_out = NULL;
+	status = instantiate(exec, graph, parameters->flags);
+	parameters->result_out = !status ? CUDA_GRAPH_INSTANTIATE_SUCCESS :
+				 status == CUDA_ERROR_NOT_SUPPORTED ? CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED :
+								      CUDA_GRAPH_INSTANTIATE_ERROR;
+	return status;
+}
+
+static CUresult exec_find(CUgraphExec handle, struct exec **exec)
+{
+	REQUIRE_READY();
+	*exec = handle_check(handle, HANDLE_GRAPH_EXEC);
+	return *exec ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static void free_later(void *exec)
+{
+	exec_free(exec);
+}
+
+CUresult impl_cuGraphExecDestroy(CUgraphExec handle)
+{
+	struct exec *exec;
+	CUresult status = exec_find(handle, &exec);
+
+	if (status)
+		return status;
+	for (struct graph *graph = handle_next(NULL, HANDLE_GRAPH); graph; graph = handle_next(graph, HANDLE_GRAPH))
+		if (graph == exec->graph)
+			graph->instantiated_once = false;
+	if (exec->last_queue && !queue_is_done(exec->last_queue, exec->last_ticket)) {
+		atomic_store(&exec->handle.kind, HANDLE_FREE); /* gone for the program; its work goes on */
+		context_defer(exec->context, exec->last_queue, exec->last_ticket, free_later, exec);
+		return CUDA_SUCCESS;
+	}
+	exec_free(exec);
+	return CUDA_SUCCESS;
+}
+
+CUresult impl_cuGraphExecGetFlags(CUgraphExec handle, cuuint64_t *flags)
+{
+	struct exec *exec;
+	CUresult status = exec_find(handle, &exec);
+
+	if (status)
+		return status;
+	if (!flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	*flags = exec->flags;
+	return CUDA_SUCCESS;
+}
+
+/* ---- launch ---------------------------------------------------------------------------------------------------------------- */
+
+static CUresult exec_put(struct exec *exec, struct queue *queue);
+
+/* Runs a body to its end on the calling (host-function) thread. */
+static CUresult run_body(struct exec *body, struct queue *queue)
+{
+	CUresult status = exec_put(body, queue);
+
+	return status ? status : (CUresult)queue->context->ops->queue_synchronize(queue->device_queue, queue_last(queue));
+}
+
+struct conditional_run {
+	struct exec_node *entry;
+	struct queue *queue; /* of its own: the lane's queue waits for this function */
+};
+
+static void run_conditional(void *argument)
+{
+	struct conditional_run *run = argument;
+	const struct work_conditional *conditional = &run->entry->work.conditional;
+	struct exec **bodies = run->entry->bodies;
+	uint32_t value = conditional_value(conditional->handle);
+	CUresult status = CUDA_SUCCESS;
+
+	switch ((int)conditional->type) {
+	case CU_GRAPH_COND_TYPE_IF:
+		if (value)
+			status = run_body(bodies[0], run->queue);
+		else if (conditional->size > 1)
+			status = run_body(bodies[1], run->queue);
+		break;
+	case CU_GRAPH_COND_TYPE_WHILE:
+		while (value && !status) {
+			status = run_body(bodies[0], run->queue);
+			value = conditional_value(conditional->handle);
+		}
+		break;
+	default:
+		if (value < conditional->size)
+			status = run_body(bodies[value], run->queue);
+		break;
+	}
+	if (status)
+		api_error(status, "the body of a conditional node failed");
+	queue_drop(run->queue);
+	free(run);
+}
+
+static CUresult put_conditional(struct exec_node *entry, struct queue *queue)
+{
+	const struct device_ops *ops = queue->context->ops;
+	struct conditional_run *run = malloc(sizeof *run);
+	struct queue *own = calloc(1, sizeof *own);
+	CUresult status = CUDA_ERROR_OUT_OF_MEMORY;
+
+	if (run && own) {
+		atomic_init(&own->uses, 1);
+		own->context = queue->context;
+		status = (CUresult)ops->queue_create(queue->context->device->device, 0, &own->device_queue);
+	}
+	if (!status) {
+		*run = (struct conditional_run){entry, own};
+		status = (CUresult)ops->queue_host_function(queue->device_queue, run_conditional, run);
+		if (status)
+			ops->queue_destroy(own->device_queue);
+	}
+	if (status) {
+		free(run);
+		free(own);
+	}
+	return status;
+}
+
+static CUresult put_entry(struct exec *exec, struct exec_node *entry, struct queue *first)
+{
+	struct queue *queue = entry->lane ? exec->lanes[entry->lane] : first;
+	const struct device_ops *ops = queue->context->ops;
+	CUresult status = CUDA_SUCCESS;
+
+	for (uint32_t i = 0; i < entry->wait_count && !status; i++) {
+		const struct exec_node *other = &exec->nodes.data[entry->waits[i]];
+		const struct queue *from = other->lane ? exec->lanes[other->lane] : first;
+
+		status = (CUresult)ops->queue_wait(queue->device_queue, from->device_queue, other->ticket);
+	}
+	if (!status && !entry->disabled)
+		status = entry->bodies ? put_conditional(entry, queue) : work_put(&entry->work, queue);
+	if (entry->watched)
+		entry->ticket = queue_last(queue);
+	return status;
+}
+
+/* Behind what is in the queue; the queue ends behind all of it. */
+static CUresult exec_put(struct exec *exec, struct queue *queue)
+{
+	const struct device_ops *ops = exec->context->ops;
+	CUresult status = CUDA_SUCCESS;
+
+	if (exec->last_queue && exec->last_queue != queue && !queue_is_done(exec->last_queue, exec->last_ticket))
+		status = (CUresult)ops->queue_wait(queue->device_queue, exec->last_queue->device_queue, exec->last_ticket);
+	if (exec->lane_count > 1) {
+		uint64_t begin = queue_last(queue);
+
+		for (unsigned i = 1; i < exec->lane_count && !status; i++)
+			status = (CUresult)ops->queue_wait(exec->lanes[i]->device_queue, queue->device_queue, begin);
+	}
+	for (size_t i = 0; i < exec->nodes.count && !status; i++)
+		status = put_entry(exec, &exec->nodes.data[i], queue);
+	for (unsigned i = 1; i < exec->lane_count && !status; i++)
+		status = (CUresult)ops->queue_wait(queue->device_queue, exec->lanes[i]->device_queue, queue_last(exec->lanes[i]));
+	return status;
+}
+
+/* An allocation that the last launch left must be freed before the next, unless the graph does so itself. */
+static CUresult check_allocations(const struct exec *exec)
+{
+	if (exec->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH)
+		return CUDA_SUCCESS;
+	for (size_t i = 0; i < exec->nodes.count; i++) {
+		const struct work *work = &exec->nodes.data[i].work;
+
+		if (work->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC && atomic_load(&work->allocate.memory->allocated))
+			return api_error(CUDA_ERROR_INVALID_VALUE, "memory that the last launch allocated has not been freed");
+	}
+	return CUDA_SUCCESS;
+}
+
+static CUresult launch(struct exec *exec, struct stream *stream)
+{
+	CUresult status = check_allocations(exec);
+
+	if (!status)
+		status = stream_enter(stream);
+	if (status)
+		return status;
+	if (exec->conditionals.count) {
+		/* The values belong to the launch before until it has ended. */
+		if (exec->last_queue)
+			exec->context->ops->queue_synchronize(exec->last_queue->device_queue, exec->last_ticket);
+		for (size_t i = 0; i < exec->conditionals.count; i++)
+			conditional_reset(exec->conditionals.data[i]);
+	}
+	status = exec_put(exec, stream->queue);
+	stream_leave(stream);
+	queue_hold(stream->queue);
+	if (exec->last_queue)
+		queue_drop(exec->last_queue);
+	exec->last_queue = stream->queue;
+	exec->last_ticket = queue_last(stream->queue);
+	return status;
+}
+
+/* A graph that does the same: the one it was made from may be gone. */
+static CUresult graph_of_exec(const struct exec *exec, struct graph **out)
+{
+	struct graph *graph = graph_create(exec->context);
+	struct node **nodes = calloc(exec->nodes.count + 1, sizeof *nodes), **after = calloc(LANES_MOST + 1, sizeof *after);
+	struct node *tails[LANES_MOST] = {NULL};
+	CUresult status = graph && nodes && after ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+
+	for (size_t i = 0; i < exec->nodes.count && !status; i++) {
+		const struct exec_node *entry = &exec->nodes.data[i];
+		struct work work;
+		size_t count = 0;
+
+		if (entry->bodies || entry->work.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || entry->work.type == CU_GRAPH_NODE_TYPE_MEM_FREE)
+			status = api_error(CUDA_ERROR_NOT_SUPPORTED, "a graph with conditional or allocation nodes in another graph");
+		for (uint32_t k = 0; k < entry->wait_count && count < LANES_MOST; k++)
+			after[count++] = nodes[entry->waits[k]];
+		if (tails[entry->lane])
+			after[count++] = tails[entry->lane];
+		if (!status)
+			status = work_copy(&work, &entry->work);
+		if (!status)
+			status = graph_add(graph, &work, after, NULL, count, &nodes[i]);
+		tails[entry->lane] = nodes[i];
+	}
+	free(nodes);
+	free(after);
+	if (status && graph)
+		graph_destroy(graph);
+	*out = graph;
+	return status;
+}
+
+static CUresult capture_exec(struct stream *stream, const struct exec *exec)
+{
+	struct graph *graph;
+	CUresult status = graph_of_exec(exec, &graph);
+
+	return status ? status : capture_graph(stream, graph);
+}
+
+CUresult impl_cuGraphLaunch(CUgraphExec handle, CUstream stream_handle)
+{
+	struct stream *stream;
+	struct exec *exec;
+	CUresult status = exec_find(handle, &exec);
+
+	if (!status)
+		status = stream_require(stream_handle, &stream);
+	if (status)
+		return status;
+	if (atomic_load_explicit(&stream->capture, memory_order_acquire))
+		return capture_exec(stream, exec);
+	pthread_mutex_lock(&exec->lock);
+	status = launch(exec, stream);
+	pthread_mutex_unlock(&exec->lock);
+	return status;
+}
+
+CUresult impl_cuGraphUpload(CUgraphExec handle, CUstream stream_handle)
+{
+	struct stream *stream;
+	struct exec *exec;
+	CUresult status = exec_find(handle, &exec);
+
+	return status ? status : stream_require(stream_handle, &stream); /* code and parameters are where they are needed */
+}
+
+/* ---- changes to an executable graph --------------------------------------------------------------------------------------------- */
+
+static CUresult entry_find(struct exec *exec, CUgraphNode handle, struct exec_node **entry)
+{
+	struct node *node = node_check(handle);
+
+	for (size_t i = 0; node && i < exec->nodes.count; i++) {
+		struct exec_node *at = &exec->nodes.data[i];
+
+		/* A clone that was instantiated answers to the nodes of the graph it was made from, too. */
+		if (at->source == node) {
+			*entry = at;
+			return CUDA_SUCCESS;
+		}
+	}
+	return CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult set_entry(CUgraphExec handle, CUgraphNode node, const CUgraphNodeParams *parameters)
+{
+	struct exec *exec;
+	struct exec_node *entry;
+	CUresult status = exec_find(handle, &exec);
+
+	if (status)
+		return status;
+	pthread_mutex_lock(&exec->lock);
+	status = entry_find(exec, node, &entry);
+	if (!status && parameters->type == CU_GRAPH_NODE_TYPE_KERNEL && entry->work.type == CU_GRAPH_NODE_TYPE_KERNEL) {
+		struct context *popped;
+
+		/* The node stays in its context, whichever is current. */
+		status = context_push(entry->work.kernel.function->module->context);
+		if (!status) {
+			status = work_set(&entry->work, parameters);
+			context_pop(&popped);
+		}
+	} else if (!status) {
+		status = work_set(&entry->work, parameters);
+	}
+	pthread_mutex_unlock(&exec->lock);
+	return status;
+}
+
+CUresult impl_cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *parameters)
+{
+	REQUIRE_READY();
+	return parameters ? set_entry(exec, node, parameters) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult impl_cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *kernel)
+{
+	CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
+
+	if (!kernel)
+		return CUDA_ERROR_INVALID_VALUE;
+	memcpy(&parameters.kernel, kernel, sizeof *kernel);
+	return set_entry(exec, node, &parameters);
+}
+
+CUresult impl_cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *kernel)
+{
+	CUDA_KERNEL_NODE_PARAMS full = {0};
+
+	if (!kernel)
+		return CUDA_ERROR_INVALID_VALUE;
+	memcpy(&full, kernel, sizeof *kernel);
+	return impl_cuGraphExecKernelNodeSetParams_v2(exec, node, &full);
+}
+
+CUresult impl_cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D *copy, CUcontext context)
+{
+	CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_MEMCPY};
+
+	if (!copy)
+		return CUDA_ERROR_INVALID_VALUE;
+	parameters.memcpy.copyCtx = context;
+	parameters.memcpy.copyParams = *copy;
+	return set_entry(exec, node, &parameters);
+}
+
+CUresult impl_cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *fill,
+					     CUcontext context)
+{
+	CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_MEMSET};
+
+	if (!fill)
+		return CUDA_ERROR_INVALID_VALUE;
+	memcpy(&parameters.memset, fill, sizeof *fill);
+	parameters.memset.ctx = context;
+	return set_entry(exec, node, &parameters);
+}
+
+CUresult impl_cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_HOST_NODE_PARAMS *host)
+{
+	CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_HOST};
+
+	if (!host)
+		return CUDA_ERROR_INVALID_VALUE;
+	parameters.host = (CUDA_HOST_NODE_PARAMS_v2){host->fn, host->userData};
+	return set_entry(exec, node, &parameters);
+}
+
+static CUresult set_event(CUgraphExec exec, CUgraphNode node, CUgraphNodeType type, CUevent event)
+{
+	CUgraphNodeParams parameters = {.type = type};
+
+	parameters.eventWait.event = event;
+	return set_entry(exec, node, &parameters);
+}
+
+CUresult impl_cuGraphExecEventRecordNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event)
+{
+	return set_event(exec, node, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
+}
+
+CUresult impl_cuGraphExecEventWaitNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event)
+{
+	return set_event(exec, node, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
+}
+
+CUresult impl_cuGraphExecBatchMemOpNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_BATCH_MEM_OP_NODE_PARAMS *batch)
+{
+	CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP};
+
+	if (!batch)
+		return CUDA_ERROR_INVALID_VALUE;
+	parameters.memOp.ctx = batch->ctx;
+	parameters.memOp.count = batch->count;
+	parameters.memOp.paramArray = batch->paramArray;
+	parameters.memOp.flags = batch->flags;
+	return set_entry(exec, node, &parameters);
+}
+
+static bool can_be_disabled(CUgraphNodeType type)
+{
+	return type == CU_GRAPH_NODE_TYPE_KERNEL || type == CU_GRAPH_NODE_TYPE_MEMCPY || type == CU_GRAPH_NODE_TYPE_MEMSET;
+}
+
+CUresult impl_cuGraphNodeSetEnabled(CUgraphExec handle, CUgraphNode node, unsigned int enabled)
+{
+	struct exec *exec;
+	struct exec_node *entry;
+	CUresult status = exec_find(handle, &exec);
+
+	if (status)
+		return status;
+	pthread_mutex_lock(&exec->lock);
+	status = entry_find(exec, node, &entry);
+	if (!status && !can_be_disabled(entry->work.type))
+		status = CUDA_ERROR_INVALID_VALUE;
+	if (!status)
+		entry->disabled = !enabled;
+	pthread_mutex_unlock(&exec->lock);
+	return status;
+}
+
+CUresult impl_cuGraphNodeGetEnabled(CUgraphExec handle, CUgraphNode node, unsigned int *enabled)
+{
+	struct exec *exec;
+	struct exec_node *entry;
+	CUresult status = exec_find(handle, &exec);
+
+	if (!status)
+		status = entry_find(exec, node, &entry);
+	if (!status && (!enabled || !can_be_disabled(entry->work.type)))
+		status = CUDA_ERROR_INVALID_VALUE;
+	if (!status)
+		*enabled = !entry->disabled;
+	return status;
+}
+
+/* ---- whole updates ---------------------------------------------------------------------------------------------------------------- */
+
+/* Why the entry cannot become what `fresh` does. */
+static CUgraphExecUpdateResult compare(const struct exec_node *old, const struct exec_node *fresh)
+{
+	if (old->work.type != fresh->work.type)
+		return CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
+	if (old->wait_count != fresh->wait_count || old->lane != fresh->lane ||
+	    memcmp(old->waits ? old->waits : &old->wait_count, fresh->waits ? fresh->waits : &old->wait_count,
+		   old->wait_count * sizeof *old->waits))
+		return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+	switch ((int)old->work.type) {
+	case CU_GRAPH_NODE_TYPE_KERNEL:
+		if (old->work.kernel.function->module->context != fresh->work.kernel.function->module->context)
+			return CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE;
+		break;
+	case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+	case CU_GRAPH_NODE_TYPE_MEM_FREE: return CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED;
+	default: break;
+	}
+	return CU_GRAPH_EXEC_UPDATE_SUCCESS;
+}
+
+static CUgraphExecUpdateResult compare_all(const struct exec *exec, const struct exec *fresh, const struct exec_node **at)
+{
+	*at = NULL;
+	if (exec->nodes.count != fresh->nodes.count)
+		return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+	for (size_t i = 0; i < exec->nodes.count; i++) {
+		CUgraphExecUpdateResult result = compare(&exec->nodes.data[i], &fresh->nodes.data[i]);
+
+		if (result) {
+			*at = &fresh->nodes.data[i];
+			return result;
+		}
+	}
+	return CU_GRAPH_EXEC_UPDATE_SUCCESS;
+}
+
+/* The work changes places; the handles that the program knows the nodes by stay those of the first graph. */
+static void take_over(struct exec *exec, struct exec *fresh)
+{
+	for (size_t i = 0; i < exec->nodes.count; i++) {
+		struct exec_node *old = &exec->nodes.data[i], *from = &fresh->nodes.data[i];
+		struct work work = old->work;
+		struct exec **bodies = old->bodies;
+
+		old->work = from->work;
+		old->bodies = from->bodies;
+		from->work = work;
+		from->bodies = bodies;
+	}
+}
+
+static CUresult update(CUgraphExec handle, CUgraph graph_handle, CUgraphExecUpdateResultInfo *info)
+{
+	const struct exec_node *at;
+	struct graph *graph;
+	struct exec *exec, *fresh;
+	CUresult status = exec_find(handle, &exec);
+
+	memset(info, 0, sizeof *info);
+	info->result = CU_GRAPH_EXEC_UPDATE_ERROR;
+	if (!status)
+		status = graph_find(graph_handle, &graph);
+	if (!status)
+		status = capture_forbid_unsafe();
+	if (!status)
+		status = exec_create(graph, exec->context, 0, &fresh);
+	if (status)
+		return status;
+	pthread_mutex_lock(&exec->lock);
+	if (exec->last_queue) /* its parameters may be in use: host functions, staging of copies */
+		exec->context->ops->queue_synchronize(exec->last_queue->device_queue, exec->last_ticket);
+	info->result = compare_all(exec, fresh, &at);
+	if (info->result) {
+		info->errorNode = at ? (CUgraphNode)(uintptr_t)at->source : NULL;
+		status = CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+	} else {
+		take_over(exec, fresh);
+	}
+	pthread_mutex_unlock(&exec->lock);
+	exec_free(fresh);
+	return status;
+}
+
+CUresult impl_cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *info)
+{
+	REQUIRE_READY();
+	return info ? update(exec, graph, info) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult impl_cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode *node, CUgraphExecUpdateResult *result)
+{
+	CUgraphExecUpdateResultInfo info;
+	CUresult status = update(exec, graph, &info);
+
+	if (node)
+		*node = info.errorNode;
+	if (result)
+		*result = info.result;
+	return status;
+}
+
+CUresult impl_cuGraphExecChildGraphNodeSetParams(CUgraphExec handle, CUgraphNode node_handle, CUgraph child_handle)
+{
+	struct graph *child;
+	struct exec *exec, *fresh;
+	struct node *node = node_check(node_handle);
+	size_t at = 0, matched = 0;
+	CUresult status = exec_find(handle, &exec);
+
+	if (!status)
+		status = graph_find(child_handle, &child);
+	if (status)
+		return status;
+	if (!node || node->work.type != CU_GRAPH_NODE_TYPE_GRAPH)
+		return CUDA_ERROR_INVALID_VALUE;
+	status = exec_create(child, exec->context, 0, &fresh);
+	if (status)
+		return status;
+	pthread_mutex_lock(&exec->lock);
+	/* The child's entries follow one another, in the order that its nodes have. */
+	while (at < exec->nodes.count &&
+	       !(exec->nodes.data[at].source && exec->nodes.data[at].source->graph == node->work.child.graph))
+		at++;
+	while (at + matched < exec->nodes.count && matched < fresh->nodes.count &&
+	       exec->nodes.data[at + matched].work.type == fresh->nodes.data[matched].work.type)
+		matched++;
+	if (matched != fresh->nodes.count || matched != node->work.child.graph->nodes.count)
+		status = CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < matched && !status; i++) {
+		struct work work = exec->nodes.data[at + i].work;
+
+		exec->nodes.data[at + i].work = fresh->nodes.data[i].work;
+		fresh->nodes.data[i].work = work;
+	}
+	pthread_mutex_unlock(&exec->lock);
+	exec_free(fresh);
+	return status;
+}

@@ -1,0 +1,693 @@
+/* Adding nodes, and their parameters: the functions for one type each come down to cuGraphAddNode,
+ * cuGraphNodeSetParams and work_parameters(). CUDA Driver API 6.23. */
+#define _GNU_SOURCE
+#include "driver/graph.h"
+
+#include <stdlib.h>
+
+#include "api/cuda_impl.h"
+#include "driver/launch.h"
+
+static CUresult find_dependencies(const CUgraphNode *handles, size_t count, struct node ***out)
+{
+	*out = NULL;
+	if (!count)
+		return CUDA_SUCCESS;
+	if (!handles)
+		return CUDA_ERROR_INVALID_VALUE;
+	*out = malloc(count * sizeof **out);
+	if (!*out)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	for (size_t i = 0; i < count; i++) {
+		(*out)[i] = node_check(handles[i]);
+		if (!(*out)[i]) {
+			free(*out);
+			return CUDA_ERROR_INVALID_VALUE;
+		}
+	}
+	return CUDA_SUCCESS;
+}
+
+static CUresult add(CUgraphNode *handle, CUgraph graph_handle, const CUgraphNode *after, const CUgraphEdgeData *data, size_t count,
+		    const CUgraphNodeParams *parameters, struct node **out)
+{
+	struct graph *graph;
+	struct node **dependencies, *node;
+	struct work work;
+	CUresult status = graph_find(graph_handle, &graph);
+
+	if (status)
+		return status;
+	if (!handle || !parameters)
+		return CUDA_ERROR_INVALID_VALUE;
+	status = find_dependencies(after, count, &dependencies);
+	if (status)
+		return status;
+	status = work_of_parameters(&work, parameters);
+	if (!status) {
+		status = graph_add(graph, &work, dependencies, data, count, &node);
+		if (status && work.type != CU_GRAPH_NODE_TYPE_GRAPH)
+			work_fini(&work);
+	}
+	free(dependencies);
+	if (status)
+		return status;
+	*handle = (CUgraphNode)node;
+	if (out)
+		*out = node;
+	return CUDA_SUCCESS;
+}
+
+/* What the call tells the program through the parameters. */
+static void report(const struct node *node, CUgraphNodeParams *parameters)
+{
+	if (node->work.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
+		parameters->alloc.dptr = node->work.allocate.parameters.dptr;
+	else if (node->work.type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+		parameters->conditional.phGraph_out = node->work.conditional.bodies;
+}
+
+CUresult impl_cuGraphAddNode_v2(CUgraphNode *handle, CUgraph graph, const CUgraphNode *after, const CUgraphEdgeData *data,
+				size_t count, CUgraphNodeParams *parameters)
+{
+	struct node *node;
+	CUresult status = add(handle, graph, after, data, count, parameters, &node);
+
+	if (!status)
+		report(node, parameters);
+	return status;
+}
+
+CUresult impl_cuGraphAddNode(CUgraphNode *handle, CUgraph graph, const CUgraphNode *after, size_t count,
+			     CUgraphNodeParams *parameters)
+{
+	return impl_cuGraphAddNode_v2(handle, graph, after, NULL, count, parameters);
+}
+
+CUresult impl_cuGraphNodeSetParams(CUgraphNode handle, CUgraphNodeParams *parameters)
+{
+	struct node *node;
+	CUresult status = node_find(handle, &node);
+
+	if (status)
+		return status;
+	return parameters ? work_set(&node->work, parameters) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult impl_cuGraphNodeGetType(CUgraphNode handle, CUgraphNodeType *type)
+{
+	struct node *node;
+	CUresult status = node_find(handle, &node);
+
+	if (status)
+		return status;
+	if (!type)
+		return CUDA_ERROR_INVALID_VALUE;
+	*type = node->work.type;
+	return CUDA_SUCCESS;
+}
+
+/* The node, where it is of that type. */
+static CUresult find_typed(CUgraphNode handle, CUgraphNodeType type, struct node **node)
+{
+	CUresult status = node_find(handle, node);
+
+	return status || (*node)->work.type == type ? status : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult get(CUgraphNode handle, CUgraphNodeType type, CUgraphNodeParams *parameters)
+{
+	struct node *node;
+	CUresult status = find_typed(handle, type, &node);
+
+	if (!status)
+		work_parameters(&node->work, parameters);
+	return status;
+}
+
+static CUresult set(CUgraphNode handle, const CUgraphNodeParams *parameters)
+{
+	struct node *node;
+	CUresult status = find_typed(handle, parameters->type, &node);
+
+	return status ? status : work_set(&node->work, parameters);
+}
+
+/* ---- kernels ------------------------------------------------------------------------------------------------------ */
+
+CUresult impl_cuGraphAddKernelNode_v2(CUgraphNode *handle, CUgraph graph, const CUgraphNode *after, size_t count,
+				      const CUDA_KERNEL_NODE_PARAMS *kernel)
+{
+	CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
+
+	if (!kernel)
+		return CUDA_ERROR_INVALID_VALUE;
+	memcpy(&parameters.kernel, kernel, sizeof *kernel);
+	return add(handle, graph, after, NULL, count, &parameters, NULL);
+}
+
+/* Version 1 is the beginning of version 2. */
+CUresult impl_cuGraphAddKernelNode(CUgraphNode *handle, CUgraph graph, const CUgraphNode *after, size_t count,
+				   const CUDA_KERNEL_NODE_PARAMS_v1 *kernel)
+{
+	CUDA_KERNEL_NODE_PARAMS full = {0};
+
+	if (!kernel)
+		return CUDA_ERROR_INVALID_VALUE;
+	memcpy(&full, kernel, sizeof *kernel);
+	return impl_cuGraphAddKernelNode_v2(handle, graph, after, count, &full);
+}
+
+CUresult impl_cuGraphKernelNodeGetParams_v2(CUgraphNode handle, CUDA_KERNEL_NODE_PARAMS *kernel)
+{
+	CUgraphNodeParams parameters;
+	CUresult status = get(handle, CU_GRAPH_NODE_TYPE_KERNEL, &parameters);
+
+	if (status)
+		return status;
+	if (!kernel)
+		return CUDA_ERROR_INVALID_VALUE;
+	memcpy(kernel, &parameters.kernel, sizeof *kernel);
+	return CUDA_SUCCESS;
+}
+
+CUresult impl_cuGraphKernelNodeGetParams(CUgraphNode handle, CUDA_KERNEL_NODE_PARAMS_v1 *kernel)
+{
+	CUDA_KERNEL_NODE_PARAMS full;
+	CUresult status = impl_cuGraphKernelNodeGetParams_v2(handle, &full);
+
+	if (status)
+		return status;
+	if (!kernel)
+		return CUDA_ERROR_INVALID_VALUE;
+	memcpy(kernel, &full, sizeof *kernel);
+	return CUDA_SUCCESS;
+}
+
+CUresult impl_cuGraphKernelNodeSetParams_v2(CUgraphNode handle, const CUDA_KERNEL_NODE_PARAMS *kernel)
+{
+	CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
+
+	if (!kernel)
+		return CUDA_ERROR_INVALID_VALUE;
+	memcpy(&parameters.kernel, kernel, sizeof *kernel);
+	return set(handle, &parameters);
+}
+
+CUresult impl_cuGraphKernelNodeSetParams(CUgraphNode handle, const CUDA_KERNEL_NODE_PARAMS_v1 *kernel)
+{
+	CUDA_KERNEL_NODE_PARAMS full = {0};
+
+	if (!kernel)
+		return CUDA_ERROR_INVALID_VALUE;
+	memcpy(&full, kernel, sizeof *kernel);
+	return impl_cuGraphKernelNodeSetParams_v2(handle, &full);
+}
+
+static CUresult attribute_index(CUkernelNodeAttrID attribute, unsigned *index)
+{
+	struct launch_config unused = {0};
+	CUlaunchAttributeValue zero = {0};
+
+	if ((int)attribute <= 0 || (unsigned)attribute >= NODE_ATTRIBUTES || launch_apply_attribute(attribute, &zero, &unused))
+		return CUDA_ERROR_INVALID_VALUE;
+	*index = (unsigned)attribute;
+	return CUDA_SUCCESS;
+}
+
+static CUresult attributes_room(struct node *node)
+{
+	if (!node->attributes)
+		node->attributes = calloc(NODE_ATTRIBUTES, sizeof *node->attributes);
+	return node->attributes ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult impl_cuGraphKernelNodeSetAttribute(CUgraphNode handle, CUkernelNodeAttrID attribute, const CUkernelNodeAttrValue *value)
+{
+	struct node *node;
+	unsigned index;
+	CUresult status = find_typed(handle, CU_GRAPH_NODE_TYPE_KERNEL, &node);
+
+	if (!status && !value)
+		status = CUDA_ERROR_INVALID_VALUE;
+	if (!status)
+		status = attribute_index(attribute, &index);
+	if (!status)
+		status = attributes_room(node);
+	if (status)
+		return status;
+	if (attribute == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION &&
+	    node->work.kernel.function->module->context->device->properties.major < 9 &&
+	    (uint64_t)value->clusterDim.x * value->clusterDim.y * value->clusterDim.z > 1)
+		return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+	status = launch_apply_attribute(attribute, value, &node->work.kernel.config);
+	if (status)
+		return status;
+	node->attributes[index] = *value;
+	node->attributes_set |= 1u << index;
+	return CUDA_SUCCESS;
+}
+
+CUresult impl_cuGraphKernelNodeGetAttribute(CUgraphNode handle, CUkernelNodeAttrID attribute, CUkernelNodeAttrValue *value)
+{
+	struct node *node;
+	unsigned index;
+	CUresult status = find_typed(handle, CU_GRAPH_NODE_TYPE_KERNEL, &node);
+
+	if (!status && !value)
+		status = CUDA_ERROR_INVALID_VALUE;
+	if (!status)
+		status = attribute_index(attribute, &index);
+	if (status)
+		return status;
+	memset(value, 0, sizeof *value);
+	if (node->attributes_set >> index & 1)
+		*value = node->attributes[index];
+	else if (attribute == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
+		value->cooperative = node->work.kernel.config.cooperative;
+	return CUDA_SUCCESS;
+}
+
+CUresult impl_cuGraphKernelNodeCopyAttributes(CUgraphNode to_handle, CUgraphNode from_handle)
+{
+	struct node *to, *from;
+	CUresult status = find_typed(to_handle, CU_GRAPH_NODE_TYPE_KERNEL, &to);
+
+	if (!status)
+		status = find_typed(from_handle, CU_GRAPH_NODE_TYPE_KERNEL, &from);
+	for (unsigned i = 0; i < NODE_ATTRIBUTES && !status; i++)
+		if (from->attributes_set >> i & 1)
+			status = impl_cuGraphKernelNodeSetAttribute(to_handle, (CUkernelNodeAttrID)i, &from->attributes[i]);
+	return status;
+}
+
+/* ---- copies, fills, host functions ------------------------------------------------------------------------------------- */
+
+CUresult impl_cuGraphAddMemcpyNode(CUgraphNode *handle, CUgraph graph, const CUgraphNode *after, size_t count,
+				   const CUDA_MEMCPY3D *copy, CUcontext context)
+{
+	CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_MEMCPY};
+
+	if (!copy)
+		return CUDA_ERROR_INVALID_VALUE;
+	parameters.memcpy.copyCtx = context;
+	parameters.memcpy.copyParams = *copy;
+	return add(handle, graph, after, NULL, count, &parameters, NULL);
+}
+
+CUresult impl_cuGraphMemcpyNodeGetParams(CUgraphNode handle, CUDA_MEMCPY3D *copy)
+{
+	CUgraphNodeParams parameters;
+	CUresult status = get(handle, CU_GRAPH_NODE_TYPE_MEMCPY, &parameters);
+
+	if (status)
+		return status;
+	if (!copy)
+		return CUDA_ERROR_INVALID_VALUE;
+	*copy = parameters.memcpy.copyParams;
+	return CUDA_SUCCESS;
+}
+
+CUresult impl_cuGraphMemcpyNodeSetParams(CUgraphNode handle, const CUDA_MEMCPY3D *copy)
+{
+	CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_MEMCPY};
+
+	if (!copy)
+		return CUDA_ERROR_INVALID_VALUE;
+	parameters.memcpy.copyParams = *copy;
+	return set(handle, &parameters);
+}
+
+static void fill_parameters(CUgraphNodeParams *parameters, const CUDA_MEMSET_NODE_PARAMS *fill, CUcontext context)
+{
+	*parameters = (CUgraphNodeParams){.type = CU_GRAPH_NODE_TYPE_MEMSET};
+	memcpy(&parameters->memset, fill, sizeof *fill);
+	parameters->memset.ctx = context;
+}
+
+CUresult impl_cuGraphAddMemsetNode(CUgraphNode *handle, CUgraph graph, const CUgraphNode *after, size_t count,
+				   const CUDA_MEMSET_NODE_PARAMS *fill, CUcontext context)
+{
+	CUgraphNodeParams parameters;
+
+	if (!fill)
+		return CUDA_ERROR_INVALID_VALUE;
+	fill_parameters(&parameters, fill, context);
+	return add(handle, graph, after, NULL, count, &parameters, NULL);
+}
+
+CUresult impl_cuGraphMemsetNodeGetParams(CUgraphNode handle, CUDA_MEMSET_NODE_PARAMS *fill)
+{
+	CUgraphNodeParams parameters;
+	CUresult status = get(handle, CU_GRAPH_NODE_TYPE_MEMSET, &parameters);
+
+	if (status)
+		return status;
+	if (!fill)
+		return CUDA_ERROR_INVALID_VALUE;
+	memcpy(fill, &parameters.memset, sizeof *fill);
+	return CUDA_SUCCESS;
+}
+
+CUresult impl_cuGraphMemsetNodeSetParams(CUgraphNode handle, const CUDA_MEMSET_NODE_PARAMS *fill)
+{
+	CUgraphNodeParams parameters;
+
+	if (!fill)
+		return CUDA_ERROR_INVALID_VALUE;
+	fill_parameters(&parameters, fill, NULL);
+	return set(handle, &parameters);
+}
+
+CUresult impl_cuGraphAddHostNode(CUgraphNode *handle, CUgraph graph, const CUgraphNode *after, size_t count,
+				 const CUDA_HOST_NODE_PARAMS *host)
+{
+	CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_HOST};
+
+	if (!host)
+		return CUDA_ERROR_INVALID_VALUE;
+	parameters.host = (CUDA_HOST_NODE_PARAMS_v2){host->fn, host->userData};
+	return add(handle, graph, after, NULL, count, &parameters, NULL);
+}
+
+CUresult impl_cuGraphHostNodeGetParams(CUgraphNode handle, CUDA_HOST_NODE_PARAMS *host)
+{
+	CUgraphNodeParams parameters;
+	CUresult status = get(handle, CU_GRAPH_NODE_TYPE_HOST, &parameters);
+
+	if (status)
+		return status;
+	if (!host)
+		return CUDA_ERROR_INVALID_VALUE;
+	*host = (CUDA_HOST_NODE_PARAMS){parameters.host.fn, parameters.host.userData};
+	return CUDA_SUCCESS;
+}
+
+CUresult impl_cuGraphHostNodeSetParams(CUgraphNode handle, const CUDA_HOST_NODE_PARAMS *host)
+{
+	CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_HOST};
+
+	if (!host)
+		return CUDA_ERROR_INVALID_VALUE;
+	parameters.host = (CUDA_HOST_NODE_PARAMS_v2){host->fn, host->userData};
+	return set(handle, &parameters);
+}
+
+/* ---- child graphs, empty nodes, events ------------------------------------------------------------------------------------ */
+
+CUresult impl_cuGraphAddChildGraphNode(CUgraphNode *handle, CUgraph graph, const CUgraphNode *after, size_t count, CUgraph child)
+{
+	CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_GRAPH};
+
+	parameters.graph.graph = child;
+	return add(handle, graph, after, NULL, count, &parameters, NULL);
+}
+
+CUresult impl_cuGraphChildGraphNodeGetGraph(CUgraphNode handle, CUgraph *child)
+{
+	struct node *node;
+	CUresult status = find_typed(handle, CU_GRAPH_NODE_TYPE_GRAPH, &node);
+
+	if (status)
+		return status;
+	if (!child)
+		return CUDA_ERROR_INVALID_VALUE;
+	*child = (CUgraph)node->work.child.graph;
+	return CUDA_SUCCESS;
+}
+
+CUresult impl_cuGraphAddEmptyNode(CUgraphNode *handle, CUgraph graph, const CUgraphNode *after, size_t count)
+{
+	CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_EMPTY};
+
+	return add(handle, graph, after, NULL, count, &parameters, NULL);
+}
+
+static CUresult get_event(CUgraphNode handle, CUgraphNodeType type, CUevent *event)
+{
+	struct node *node;
+	CUresult status = find_typed(handle, type, &node);
+
+	if (status)
+		return status;
+	if (!event)
+		return CUDA_ERROR_INVALID_VALUE;
+	*event = node->work.event;
+	return CUDA_SUCCESS;
+}
+
+static CUgraphNodeParams event_parameters(CUgraphNodeType type, CUevent event)
+{
+	CUgraphNodeParams parameters = {.type = type};
+
+	parameters.eventWait.event = event; /* waits and records are laid out alike */
+	return parameters;
+}
+
+CUresult impl_cuGraphAddEventRecordNode(CUgraphNode *handle, CUgraph graph, const CUgraphNode *after, size_t count, CUevent event)
+{
+	CUgraphNodeParams parameters = event_parameters(CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
+
+	return add(handle, graph, after, NULL, count, &parameters, NULL);
+}
+
+CUresult impl_cuGraphEventRecordNodeGetEvent(CUgraphNode handle, CUevent *event)
+{
+	return get_event(handle, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
+}
+
+CUresult impl_cuGraphEventRecordNodeSetEvent(CUgraphNode handle, CUevent event)
+{
+	CUgraphNodeParams parameters = event_parameters(CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
+
+	return set(handle, &parameters);
+}
+
+CUresult impl_cuGraphAddEventWaitNode(CUgraphNode *handle, CUgraph graph, const CUgraphNode *after, size_t count, CUevent event)
+{
+	CUgraphNodeParams parameters = event_parameters(CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
+
+	return add(handle, graph, after, NULL, count, &parameters, NULL);
+}
+
+CUresult impl_cuGraphEventWaitNodeGetEvent(CUgraphNode handle, CUevent *event)
+{
+	return get_event(handle, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
+}
+
+CUresult impl_cuGraphEventWaitNodeSetEvent(CUgraphNode handle, CUevent event)
+{
+	CUgraphNodeParams parameters = event_parameters(CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
+
+	return set(handle, &parameters);
+}
+
+/* ---- memory, batches of memory operations ------------------------------------------------------------------------------------- */
+
+CUresult impl_cuGraphAddMemAllocNode(CUgraphNode *handle, CUgraph graph, const CUgraphNode *after, size_t count,
+				     CUDA_MEM_ALLOC_NODE_PARAMS *allocate)
+{
+	CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC};
+	struct node *node;
+	CUresult status;
+
+	if (!allocate)
+		return CUDA_ERROR_INVALID_VALUE;
+	memcpy(&parameters.alloc, allocate, sizeof *allocate);
+	status = add(handle, graph, after, NULL, count, &parameters, &node);
+	if (!status)
+		allocate->dptr = node->work.allocate.parameters.dptr;
+	return status;
+}
+
+CUresult impl_cuGraphMemAllocNodeGetParams(CUgraphNode handle, CUDA_MEM_ALLOC_NODE_PARAMS *allocate)
+{
+	struct node *node;
+	CUresult status = find_typed(handle, CU_GRAPH_NODE_TYPE_MEM_ALLOC, &node);
+
+	if (status)
+		return status;
+	if (!allocate)
+		return CUDA_ERROR_INVALID_VALUE;
+	*allocate = node->work.allocate.parameters;
+	return CUDA_SUCCESS;
+}
+
+CUresult impl_cuGraphAddMemFreeNode(CUgraphNode *handle, CUgraph graph, const CUgraphNode *after, size_t count,
+				    CUdeviceptr pointer)
+{
+	CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_MEM_FREE};
+
+	parameters.free.dptr = pointer;
+	return add(handle, graph, after, NULL, count, &parameters, NULL);
+}
+
+CUresult impl_cuGraphMemFreeNodeGetParams(CUgraphNode handle, CUdeviceptr *pointer)
+{
+	struct node *node;
+	CUresult status = find_typed(handle, CU_GRAPH_NODE_TYPE_MEM_FREE, &node);
+
+	if (status)
+		return status;
+	if (!pointer)
+		return CUDA_ERROR_INVALID_VALUE;
+	*pointer = node->work.release.pointer;
+	return CUDA_SUCCESS;
+}
+
+static CUgraphNodeParams batch_parameters(const CUDA_BATCH_MEM_OP_NODE_PARAMS *batch)
+{
+	CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP};
+
+	parameters.memOp.ctx = batch->ctx;
+	parameters.memOp.count = batch->count;
+	parameters.memOp.paramArray = batch->paramArray;
+	parameters.memOp.flags = batch->flags;
+	return parameters;
+}
+
+CUresult impl_cuGraphAddBatchMemOpNode(CUgraphNode *handle, CUgraph graph, const CUgraphNode *after, size_t count,
+				       const CUDA_BATCH_MEM_OP_NODE_PARAMS *batch)
+{
+	CUgraphNodeParams parameters;
+
+	if (!batch)
+		return CUDA_ERROR_INVALID_VALUE;
+	parameters = batch_parameters(batch);
+	return add(handle, graph, after, NULL, count, &parameters, NULL);
+}
+
+CUresult impl_cuGraphBatchMemOpNodeGetParams(CUgraphNode handle, CUDA_BATCH_MEM_OP_NODE_PARAMS *batch)
+{
+	struct node *node;
+	CUresult status = find_typed(handle, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, &node);
+
+	if (status)
+		return status;
+	if (!batch)
+		return CUDA_ERROR_INVALID_VALUE;
+	*batch = node->work.batch.parameters;
+	return CUDA_SUCCESS;
+}
+
+CUresult impl_cuGraphBatchMemOpNodeSetParams(CUgraphNode handle, const CUDA_BATCH_MEM_OP_NODE_PARAMS *batch)
+{
+	CUgraphNodeParams parameters;
+
+	if (!batch)
+		return CUDA_ERROR_INVALID_VALUE;
+	parameters = batch_parameters(batch);
+	return set(handle, &parameters);
+}
+
+/* ---- external semaphores: refused by name ----------------------------------------------------------------------------------------- */
+
+static CUresult no_semaphores(CUgraph handle)
+{
+	struct graph *graph;
+	CUresult status = graph_find(handle, &graph);
+
+	return status ? status : api_error(CUDA_ERROR_NOT_SUPPORTED, "external semaphores are not supported");
+}
+
+CUresult impl_cuGraphAddExternalSemaphoresSignalNode(CUgraphNode *handle, CUgraph graph, const CUgraphNode *after, size_t count,
+						     const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *parameters)
+{
+	(void)handle, (void)after, (void)count, (void)parameters;
+	return no_semaphores(graph);
+}
+
+CUresult impl_cuGraphAddExternalSemaphoresWaitNode(CUgraphNode *handle, CUgraph graph, const CUgraphNode *after, size_t count,
+						   const CUDA_EXT_SEM_WAIT_NODE_PARAMS *parameters)
+{
+	(void)handle, (void)after, (void)count, (void)parameters;
+	return no_semaphores(graph);
+}
+
+/* ---- conditional handles -------------------------------------------------------------------------------------------------------- */
+
+struct conditional {
+	struct handle handle;
+	uint32_t initial;
+	_Atomic uint32_t uses; /* the graph it was made for, and executable ones */
+	bool assign;           /* the value starts from `initial` at each launch */
+	_Atomic uint32_t value; /* its address is the program's handle */
+};
+
+static struct conditional *conditional_of(CUgraphConditionalHandle handle)
+{
+	return handle_check((const void *)(uintptr_t)(handle - offsetof(struct conditional, value)), HANDLE_CONDITIONAL);
+}
+
+bool conditional_is_live(CUgraphConditionalHandle handle)
+{
+	return conditional_of(handle);
+}
+
+uint32_t conditional_value(CUgraphConditionalHandle handle)
+{
+	struct conditional *conditional = conditional_of(handle);
+
+	return conditional ? atomic_load(&conditional->value) : 0;
+}
+
+void conditional_reset(CUgraphConditionalHandle handle)
+{
+	struct conditional *conditional = conditional_of(handle);
+
+	if (conditional && conditional->assign)
+		atomic_store(&conditional->value, conditional->initial);
+}
+
+void conditional_hold(CUgraphConditionalHandle handle)
+{
+	struct conditional *conditional = conditional_of(handle);
+
+	if (conditional)
+		atomic_fetch_add(&conditional->uses, 1);
+}
+
+void conditional_drop(CUgraphConditionalHandle handle)
+{
+	struct conditional *conditional = conditional_of(handle);
+
+	if (conditional && atomic_fetch_sub(&conditional->uses, 1) == 1)
+		handle_destroy(conditional);
+}
+
+void conditionals_release(struct graph *graph)
+{
+	for (size_t i = 0; i < graph->conditionals.count; i++)
+		conditional_drop(graph->conditionals.data[i]);
+	vec_fini(&graph->conditionals);
+}
+
+CUresult impl_cuGraphConditionalHandleCreate(CUgraphConditionalHandle *out, CUgraph graph_handle, CUcontext context,
+					     unsigned int initial, unsigned int flags)
+{
+	struct conditional *conditional;
+	struct graph *graph;
+	CUgraphConditionalHandle handle;
+	CUresult status = graph_find(graph_handle, &graph);
+
+	if (status)
+		return status;
+	if (!out || flags & ~(unsigned)CU_GRAPH_COND_ASSIGN_DEFAULT)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (context && !context_check(context))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	conditional = handle_create(HANDLE_CONDITIONAL);
+	if (!conditional)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	conditional->initial = initial;
+	atomic_init(&conditional->uses, 1);
+	conditional->assign = flags;
+	atomic_init(&conditional->value, initial);
+	handle = (CUgraphConditionalHandle)(uintptr_t)&conditional->value;
+	if (!vec_push(&graph->conditionals, handle)) {
+		handle_destroy(conditional);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	*out = handle;
+	return CUDA_SUCCESS;
+}

@@ -1,0 +1,207 @@
+/* Stream memory operations: streams that write a value, or wait for one. CUDA Driver API 6.21. */
+#define _GNU_SOURCE
+#include "driver/graph.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "api/cuda_impl.h"
+#include "driver/capture.h"
+
+enum { WAIT_FLAGS = CU_STREAM_WAIT_VALUE_NOR | CU_STREAM_WAIT_VALUE_FLUSH, MEMOPS_MOST = 256, POLL_NS = 20000 };
+
+static CUresult check_address(CUdeviceptr address, unsigned bytes)
+{
+	if (address % bytes || !memory_is_device(address, bytes, NULL))
+		return api_error(CUDA_ERROR_INVALID_VALUE, "%u bytes at 0x%llx are not aligned memory of the device", bytes, address);
+	return CUDA_SUCCESS;
+}
+
+static CUresult check_one(const CUstreamBatchMemOpParams *op)
+{
+	switch ((int)op->operation) {
+	case CU_STREAM_MEM_OP_WAIT_VALUE_32:
+	case CU_STREAM_MEM_OP_WAIT_VALUE_64:
+		if (op->waitValue.flags & ~(unsigned)WAIT_FLAGS)
+			return CUDA_ERROR_INVALID_VALUE;
+		return check_address(op->waitValue.address, op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 ? 4 : 8);
+	case CU_STREAM_MEM_OP_WRITE_VALUE_32:
+	case CU_STREAM_MEM_OP_WRITE_VALUE_64:
+		if (op->writeValue.flags & ~(unsigned)CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER)
+			return CUDA_ERROR_INVALID_VALUE;
+		return check_address(op->writeValue.address, op->operation == CU_STREAM_MEM_OP_WRITE_VALUE_32 ? 4 : 8);
+	case CU_STREAM_MEM_OP_BARRIER: return op->memoryBarrier.flags <= 1 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES:
+		return api_error(CUDA_ERROR_NOT_SUPPORTED, "CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES: the device cannot");
+	default: return CUDA_ERROR_INVALID_VALUE;
+	}
+}
+
+CUresult memops_check(const CUstreamBatchMemOpParams *operations, unsigned count, unsigned flags)
+{
+	if (!operations || !count || count > MEMOPS_MOST || flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (unsigned i = 0; i < count; i++) {
+		CUresult status = check_one(&operations[i]);
+
+		if (status)
+			return status;
+	}
+	return CUDA_SUCCESS;
+}
+
+/* ---- waiting -------------------------------------------------------------------------------------------------------- */
+
+static bool value_has_come(const CUstreamBatchMemOpParams *op)
+{
+	bool wide = op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64;
+	uint64_t want = wide ? op->waitValue.value64 : op->waitValue.value, have;
+
+	if (wide)
+		have = atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)op->waitValue.address, memory_order_acquire);
+	else
+		have = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)op->waitValue.address, memory_order_acquire);
+	switch (op->waitValue.flags & 3u) {
+	case CU_STREAM_WAIT_VALUE_GEQ: /* cyclic: (int)(have - want) >= 0 */
+		return wide ? (int64_t)(have - want) >= 0 : (int32_t)((uint32_t)have - (uint32_t)want) >= 0;
+	case CU_STREAM_WAIT_VALUE_EQ: return have == want;
+	case CU_STREAM_WAIT_VALUE_AND: return have & want;
+	default: return (uint32_t)~(have | want) || (wide && ~(have | want)); /* NOR */
+	}
+}
+
+static void wait_for_value(void *argument)
+{
+	CUstreamBatchMemOpParams op = *(CUstreamBatchMemOpParams *)argument;
+	struct timespec pause = {0, POLL_NS};
+
+	free(argument);
+	while (!value_has_come(&op))
+		nanosleep(&pause, NULL);
+}
+
+static CUresult put_wait(struct queue *queue, const CUstreamBatchMemOpParams *op)
+{
+	CUstreamBatchMemOpParams *copy = malloc(sizeof *copy);
+	CUresult status;
+
+	if (!copy)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*copy = *op;
+	status = (CUresult)queue->context->ops->queue_host_function(queue->device_queue, wait_for_value, copy);
+	if (status)
+		free(copy);
+	return status;
+}
+
+/* ---- writing ---------------------------------------------------------------------------------------------------------- */
+
+static CUresult put_write(struct queue *queue, const CUstreamBatchMemOpParams *op)
+{
+	const struct device_ops *ops = queue->context->ops;
+	void *address = (void *)(uintptr_t)op->writeValue.address;
+	uint64_t *value;
+	CUresult status;
+
+	if (op->operation == CU_STREAM_MEM_OP_WRITE_VALUE_32)
+		return (CUresult)ops->queue_fill(queue->device_queue, address, 0, op->writeValue.value, 4, 1, 1);
+	value = malloc(sizeof *value);
+	if (!value)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*value = op->writeValue.value64;
+	status = (CUresult)ops->queue_copy(queue->device_queue, address, value, sizeof *value);
+	context_defer(queue->context, queue, queue_last(queue), free, value);
+	return status;
+}
+
+CUresult memops_put(struct queue *queue, const CUstreamBatchMemOpParams *operations, unsigned count)
+{
+	CUresult status = CUDA_SUCCESS;
+
+	for (unsigned i = 0; i < count && !status; i++) {
+		switch ((int)operations[i].operation) {
+		case CU_STREAM_MEM_OP_WAIT_VALUE_32:
+		case CU_STREAM_MEM_OP_WAIT_VALUE_64: status = put_wait(queue, &operations[i]); break;
+		case CU_STREAM_MEM_OP_WRITE_VALUE_32:
+		case CU_STREAM_MEM_OP_WRITE_VALUE_64: status = put_write(queue, &operations[i]); break;
+		default: break; /* a barrier: a queue's commands are ordered anyway */
+		}
+	}
+	return status;
+}
+
+/* ---- entries ------------------------------------------------------------------------------------------------------------ */
+
+CUresult impl_cuStreamBatchMemOp_v2(CUstream handle, unsigned int count, CUstreamBatchMemOpParams *operations, unsigned int flags)
+{
+	struct stream *stream;
+	CUresult status = stream_require(handle, &stream);
+
+	if (!status)
+		status = memops_check(operations, count, flags);
+	if (status)
+		return status;
+	if (atomic_load_explicit(&stream->capture, memory_order_acquire))
+		return capture_memops(stream, operations, count);
+	status = stream_enter(stream);
+	if (!status)
+		status = memops_put(stream->queue, operations, count);
+	stream_leave(stream);
+	return status;
+}
+
+CUresult impl_cuStreamBatchMemOp(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *operations, unsigned int flags)
+{
+	return impl_cuStreamBatchMemOp_v2(stream, count, operations, flags);
+}
+
+static CUresult one(CUstream stream, CUstreamBatchMemOpType operation, CUdeviceptr address, uint64_t value, unsigned flags)
+{
+	CUstreamBatchMemOpParams op = {.operation = operation};
+
+	op.waitValue.operation = operation; /* waits and writes are laid out alike */
+	op.waitValue.address = address;
+	op.waitValue.value64 = value;
+	op.waitValue.flags = flags;
+	return impl_cuStreamBatchMemOp_v2(stream, 1, &op, 0);
+}
+
+CUresult impl_cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned int flags)
+{
+	return one(stream, CU_STREAM_MEM_OP_WAIT_VALUE_32, address, value, flags);
+}
+
+CUresult impl_cuStreamWaitValue32(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned int flags)
+{
+	return one(stream, CU_STREAM_MEM_OP_WAIT_VALUE_32, address, value, flags);
+}
+
+CUresult impl_cuStreamWaitValue64_v2(CUstream stream, CUdeviceptr address, cuuint64_t value, unsigned int flags)
+{
+	return one(stream, CU_STREAM_MEM_OP_WAIT_VALUE_64, address, value, flags);
+}
+
+CUresult impl_cuStreamWaitValue64(CUstream stream, CUdeviceptr address, cuuint64_t value, unsigned int flags)
+{
+	return one(stream, CU_STREAM_MEM_OP_WAIT_VALUE_64, address, value, flags);
+}
+
+CUresult impl_cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned int flags)
+{
+	return one(stream, CU_STREAM_MEM_OP_WRITE_VALUE_32, address, value, flags);
+}
+
+CUresult impl_cuStreamWriteValue32(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned int flags)
+{
+	return one(stream, CU_STREAM_MEM_OP_WRITE_VALUE_32, address, value, flags);
+}
+
+CUresult impl_cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr address, cuuint64_t value, unsigned int flags)
+{
+	return one(stream, CU_STREAM_MEM_OP_WRITE_VALUE_64, address, value, flags);
+}
+
+CUresult impl_cuStreamWriteValue64(CUstream stream, CUdeviceptr address, cuuint64_t value, unsigned int flags)
+{
+	return one(stream, CU_STREAM_MEM_OP_WRITE_VALUE_64, address, value, flags);
+}
