@@ -276,7 +276,10 @@ def write_table(spec, out):
     out.write('};\n\nconst struct isa_row isa_rows[] = {\n')
     for row in spec.rows:
         write_row(row, slots_of, out)
-    out.write('};\nconst size_t isa_row_count = ISA_ROW_COUNT;\n\n')
+    out.write('};\nconst size_t isa_row_count = ISA_ROW_COUNT;\n\nconst char *const isa_emitters[] = {\n')
+    for row in spec.rows:
+        out.write('\t"%s",\n' % ('emit_' + row.emit if row.emit else row.llvm))
+    out.write('};\n\n')
     out.write('const char *const isa_mod_names[] = {\n\t"",\n')
     for mod in spec.mods:
         out.write('\t"%s",\n' % mod)

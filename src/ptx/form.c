@@ -57,7 +57,7 @@ static bool fits_unordered(const struct isa_row *row, const struct spelling *s, 
 }
 
 /* The first row that fits and that module's version and target have; else the first that fits. */
-static const struct isa_row *find_row(const struct parser *p, const struct spelling *s, uint16_t first, uint16_t end, uint16_t *filled)
+static const struct isa_row *find_row(unsigned version, unsigned sm, const struct spelling *s, uint16_t first, uint16_t end, uint16_t *filled)
 {
 	const struct isa_row *found = NULL;
 	uint16_t slots[ISA_MAX_SLOTS] = { 0 };
@@ -66,7 +66,7 @@ static const struct isa_row *find_row(const struct parser *p, const struct spell
 			const struct isa_row *row = &isa_rows[i];
 			if (!(unordered ? fits_unordered(row, s, slots) : fits_in_order(row, 0, s, 0, slots)))
 				continue;
-			bool allowed = row->version <= p->module->version && row->sm <= p->module->sm;
+			bool allowed = row->version <= version && row->sm <= sm;
 			if (!found || allowed) {
 				found = row;
 				memcpy(filled, slots, sizeof slots);
@@ -131,20 +131,36 @@ static void check_allowed(struct parser *p, const struct ptx_form *form, struct 
 			    form->text, row->sm, p->module->target);
 }
 
-static void read_mods(struct parser *p, struct spelling *s, const char *at, struct ptx_location location)
+/* Splits the spelling behind its opcode; on a modifier that PTX does not have, or one too many, returns where it stands. */
+static const char *read_mods(struct spelling *s, const char *at)
 {
 	const char *end = s->text + s->length;
 	while (at < end) {
-		const char *begin = ++at; /* the dot */
+		const char *begin = at++; /* the dot */
 		while (at < end && *at != '.')
 			at++;
-		uint16_t mod = (uint16_t)isa_find_mod(begin, (size_t)(at - begin));
+		uint16_t mod = (uint16_t)isa_find_mod(begin + 1, (size_t)(at - begin - 1));
 		if (mod == MOD_NONE || s->count == ARRAY_LENGTH(s->mods))
-			parser_fail(p, (struct ptx_location){ location.line, location.column + (uint32_t)(begin - 1 - s->text) },
-				    mod ? "too many modifiers at '.%.*s' in '%.*s'" : "unknown modifier '.%.*s' in '%.*s'",
-				    (int)(at - begin), begin, (int)s->length, s->text);
+			return begin;
 		s->mods[s->count++] = mod;
 	}
+	return NULL;
+}
+
+static size_t opcode_length(const char *text, size_t length)
+{
+	const char *dot = memchr(text, '.', length);
+	return dot ? (size_t)(dot - text) : length;
+}
+
+const struct isa_row *isa_find_row(const char *spelling, size_t length, uint16_t filled[ISA_MAX_SLOTS])
+{
+	struct spelling s = { .text = spelling, .length = length };
+	size_t opcode = opcode_length(spelling, length);
+	uint16_t first, end;
+	if (!isa_find_opcode(spelling, opcode, &first, &end) || read_mods(&s, spelling + opcode))
+		return NULL;
+	return find_row(UINT16_MAX, UINT16_MAX, &s, first, end, filled);
 }
 
 /* How many of the modifiers a row knows, less those it asks for and does not get. */
@@ -173,14 +189,19 @@ static _Noreturn void fail_no_row(struct parser *p, const struct spelling *s, ui
 static struct ptx_form *form_make(struct parser *p, const char *text, size_t length, struct ptx_location location)
 {
 	struct spelling s = { .text = text, .length = length };
-	const char *dot = memchr(text, '.', length);
-	size_t opcode = dot ? (size_t)(dot - text) : length;
+	size_t opcode = opcode_length(text, length);
 	uint16_t first, end;
 	if (!isa_find_opcode(text, opcode, &first, &end))
 		parser_fail(p, location, "unknown instruction '%.*s'", (int)length, text);
-	read_mods(p, &s, text + opcode, location);
+	const char *bad = read_mods(&s, text + opcode);
+	if (bad) {
+		size_t bad_length = opcode_length(bad + 1, (size_t)(text + length - bad - 1));
+		struct ptx_location where = { location.line, location.column + (uint32_t)(bad - text) };
+		parser_fail(p, where, "%s modifier '.%.*s' in '%.*s'", s.count == ARRAY_LENGTH(s.mods) ? "one too many" : "unknown",
+			    (int)bad_length, bad + 1, (int)length, text);
+	}
 	struct ptx_form *form = arena_new(&p->module->arena, struct ptx_form);
-	form->row = find_row(p, &s, first, end, form->mods);
+	form->row = find_row(p->module->version, p->module->sm, &s, first, end, form->mods);
 	if (!form->row)
 		fail_no_row(p, &s, first, end, location);
 	form->text = arena_strndup(&p->module->arena, text, length);
