@@ -1,0 +1,183 @@
+/* Matrix instructions: PTX ISA 9.7.14 (wmma.mma, mma). A fragment's registers are laid down as words in the order of the lanes and
+ * multiplied tile by tile (mma.c). How wmma spreads a matrix over fragments is not specified: here it is as for mma, tile after
+ * tile, with the registers that are left over holding copies. In the scalar form threads first exchange their registers. */
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "backend/cpu/abi.h"
+#include "codegen/arith.h"
+#include "codegen/fragment.h"
+#include "codegen/group.h"
+#include "codegen/mma.h"
+#include "codegen/state.h"
+#include "isa_emit.h"
+
+bool fragment_shape(const struct ptx_instruction *in, unsigned *m, unsigned *n, unsigned *k)
+{
+	for (unsigned i = 0; i < in->form->mod_count; i++)
+		if (in->form->mods[i] && sscanf(isa_mod_name((enum ptx_mod)in->form->mods[i]), "m%un%uk%u", m, n, k) == 3)
+			return true;
+	return false;
+}
+
+const struct ptx_operand *fragment_part(const struct ptx_operand *op, unsigned index)
+{
+	return op->kind == PTX_OP_VECTOR ? &op->parts[index] : op;
+}
+
+unsigned fragment_parts(const struct ptx_operand *op)
+{
+	return op->kind == PTX_OP_VECTOR ? op->part_count : 1;
+}
+
+LLVMValueRef fragment_word(struct emitter *e, LLVMValueRef base, unsigned bits, unsigned index)
+{
+	LLVMTypeRef word = LLVMIntTypeInContext(e->context, bits);
+	LLVMValueRef at = LLVMConstInt(LLVMInt64TypeInContext(e->context), index, false);
+	return LLVMBuildGEP2(e->b, word, base, &at, 1, "");
+}
+
+/* One register of all lanes, from an exchange: the scalar form. */
+static void exchange_register(struct emitter *e, const struct ptx_operand *op, unsigned bits, LLVMValueRef to)
+{
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(e->context), i64 = LLVMInt64TypeInContext(e->context);
+	LLVMTypeRef types[] = { i32, i32, i64, LLVMPointerTypeInContext(e->context, 0) };
+	LLVMValueRef words = lane_words(e), own = arg_uniform(e, op, bits == 64 ? PTX_B64 : PTX_B32);
+	LLVMValueRef arguments[] = { e->first_thread, LLVMConstInt(i32, UINT32_MAX, false), LLVMBuildZExt(e->b, own, i64, ""), words };
+	call_service(e, offsetof(struct cpu_services, exchange), i32, types, arguments, 4);
+	LLVMValueRef all = LLVMBuildLoad2(e->b, LLVMVectorType(i64, 32), words, "");
+	LLVMSetAlignment(all, 8);
+	if (bits == 32)
+		all = LLVMBuildTrunc(e->b, all, LLVMVectorType(i32, 32), "");
+	LLVMSetAlignment(LLVMBuildStore(e->b, all, to), 8);
+}
+
+LLVMValueRef fragment_store(struct emitter *e, const struct ptx_operand *op, unsigned bits, unsigned count)
+{
+	LLVMTypeRef word = LLVMIntTypeInContext(e->context, bits);
+	LLVMValueRef base = entry_alloca(e, LLVMArrayType2(word, 32 * count), "fragment");
+	LLVMSetAlignment(base, 32);
+	for (unsigned i = 0; i < count; i++) {
+		const struct ptx_operand *part = fragment_part(op, i);
+		if (e->lanes == 1) {
+			exchange_register(e, part, bits, fragment_word(e, base, bits, 32 * i));
+			continue;
+		}
+		for (unsigned c = 0; c < e->chunks; c++) {
+			LLVMValueRef v = arg_chunk(e, part, bits == 64 ? PTX_B64 : PTX_B32, c);
+			LLVMBuildStore(e->b, v, fragment_word(e, base, bits, 32 * i + c * e->width));
+		}
+	}
+	return base;
+}
+
+void fragment_load(struct emitter *e, const struct ptx_operand *op, unsigned bits, unsigned count, LLVMValueRef base)
+{
+	LLVMTypeRef word = LLVMIntTypeInContext(e->context, bits);
+	for (unsigned i = 0; i < count; i++) {
+		const struct ptx_operand *part = fragment_part(op, i);
+		if (e->lanes == 1) {
+			LLVMValueRef lane = and_(e, e->first_thread, i32_constant(e, 31)), first = fragment_word(e, base, bits, 32 * i);
+			set_value_uniform(e, part, LLVMBuildLoad2(e->b, word, LLVMBuildGEP2(e->b, word, first, &lane, 1, ""), ""));
+			continue;
+		}
+		for (unsigned c = 0; c < e->chunks; c++) {
+			LLVMTypeRef type = LLVMVectorType(word, e->width);
+			LLVMValueRef v = LLVMBuildLoad2(e->b, type, fragment_word(e, base, bits, 32 * i + c * e->width), "");
+			set_value_chunk(e, part, v, c);
+		}
+	}
+}
+
+/* ---- the product --------------------------------------------------------------------------------------------------- */
+
+static bool set_types(const struct ptx_instruction *in, struct mma_tile *tile)
+{
+	const enum ptx_type *types = in->form->types;
+	switch (in->form->type_count) {
+	case 2: /* wmma of .f16: the types of d and c */
+		*tile = (struct mma_tile){ .d = types[0], .a = PTX_F16, .b = PTX_F16, .c = types[1] };
+		return true;
+	case 4:
+		*tile = (struct mma_tile){ .d = types[0], .a = types[1], .b = types[2], .c = types[3] };
+		return true;
+	default:
+		return false;
+	}
+}
+
+struct product {
+	struct mma_tile tile;
+	unsigned a, b, c, d;      /* registers of a tile */
+	unsigned row_tiles, column_tiles;
+	LLVMValueRef a_words, b_words, c_words, d_words;
+};
+
+static bool fragments_fit(struct emitter *e, const struct product *p)
+{
+	return fragment_parts(operand(e, 0)) >= p->d * p->row_tiles * p->column_tiles && fragment_parts(operand(e, 1)) >= p->a * p->row_tiles &&
+	       fragment_parts(operand(e, 2)) >= p->b * p->column_tiles &&
+	       fragment_parts(operand(e, 3)) >= p->c * p->row_tiles * p->column_tiles;
+}
+
+static void multiply_tiles(struct emitter *e, struct product *p, LLVMValueRef function)
+{
+	unsigned ab = mma_register_bits(p->tile.a), cd = mma_register_bits(p->tile.d);
+	LLVMTypeRef pointer = LLVMPointerTypeInContext(e->context, 0), types[] = { pointer, pointer, pointer, pointer };
+	LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(e->context), types, 4, false);
+	for (unsigned row = 0; row < p->row_tiles; row++)
+		for (unsigned column = 0; column < p->column_tiles; column++) {
+			unsigned at = row * p->column_tiles + column;
+			LLVMValueRef arguments[] = {
+				fragment_word(e, p->a_words, ab, 32 * p->a * row), fragment_word(e, p->b_words, ab, 32 * p->b * column),
+				fragment_word(e, p->c_words, cd, 32 * p->c * at), fragment_word(e, p->d_words, cd, 32 * p->d * at),
+			};
+			LLVMBuildCall2(e->b, type, function, arguments, 4, "");
+		}
+}
+
+static void emit_product(struct emitter *e, const struct ptx_instruction *in)
+{
+	struct product p = { 0 };
+	unsigned m, n, k;
+	if (!set_types(in, &p.tile) || !fragment_shape(in, &m, &n, &k)) {
+		unsupported(e, "this shape of a matrix product");
+		return;
+	}
+	p.tile.m = m < 16 ? m : 16;
+	p.tile.k = k;
+	p.tile.satfinite = has(e, MOD_satfinite);
+	p.tile.bit_and = p.tile.a == PTX_B1 && has(e, MOD_and);
+	p.row_tiles = m / p.tile.m;
+	p.column_tiles = n / 8;
+	p.a = mma_a_registers(&p.tile);
+	p.b = mma_b_registers(&p.tile);
+	p.c = mma_c_registers(&p.tile, p.tile.c);
+	p.d = mma_c_registers(&p.tile, p.tile.d);
+	if (!p.a || !p.b || !fragments_fit(e, &p) || has(e, MOD_rz) || has(e, MOD_rm) || has(e, MOD_rp)) {
+		unsupported(e, "this kind of matrix product");
+		return;
+	}
+	LLVMValueRef function = mma_function(e, &p.tile);
+	if (!function)
+		return;
+	unsigned ab = mma_register_bits(p.tile.a), cd = mma_register_bits(p.tile.d), tiles = p.row_tiles * p.column_tiles;
+	p.a_words = fragment_store(e, operand(e, 1), ab, p.a * p.row_tiles);
+	p.b_words = fragment_store(e, operand(e, 2), ab, p.b * p.column_tiles);
+	p.c_words = fragment_store(e, operand(e, 3), cd, p.c * tiles);
+	p.d_words = entry_alloca(e, LLVMArrayType2(LLVMIntTypeInContext(e->context, cd), 32 * p.d * tiles), "product");
+	LLVMSetAlignment(p.d_words, 32);
+	multiply_tiles(e, &p, function);
+	fragment_load(e, operand(e, 0), cd, p.d * tiles, p.d_words);
+}
+
+void emit_mma(struct emitter *e, const struct ptx_instruction *in)
+{
+	emit_product(e, in);
+}
+
+void emit_wmma_mma(struct emitter *e, const struct ptx_instruction *in)
+{
+	emit_product(e, in);
+}

@@ -1,0 +1,570 @@
+/* Matrix products as the tensor cores of Ampere compute them (arXiv 2511.10909, 2512.07004): products are exact; the products of a
+ * step and the addend are aligned to the largest exponent and cut to 24 fractional bits, added exactly, and rounded once, towards zero to
+ * f32 or to nearest to f16. A step is 8 products of 16-bit and 4 of tf32 elements. An operand's exponent is that of its format, so
+ * subnormals are not normalised. f64 is a chain of fma in the order of k; integers are exact.
+ *
+ * Each kind of product is one function of the module. A vector holds the 8 columns of a row of D; its elements of A are broadcast.
+ * Terms are added as 32-bit integers: an aligned term is below 2^26. */
+#include "codegen/mma.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "codegen/arith.h"
+#include "codegen/minifloat.h"
+
+enum { COLUMNS = 8, FRACTION = 24, ZERO_EXPONENT = -1000, SPECIAL_EXPONENT = 10000 };
+
+struct builder {
+	struct emitter *e;
+	const struct mma_tile *tile;
+	unsigned elements, blocks;        /* of a register; registers along k */
+	LLVMValueRef a, b, c, d;          /* parameters */
+	LLVMValueRef a_value, a_exponent; /* A by element, in the fragments' order */
+	LLVMValueRef b_value, b_exponent; /* B as k rows of 8 */
+	LLVMValueRef row;                 /* i64: of D, being made */
+};
+
+unsigned mma_register_bits(enum ptx_type type)
+{
+	return type == PTX_F64 ? 64 : 32;
+}
+
+/* fp6 and fp4 elements take a byte each in matrix registers. */
+static unsigned element_bits(enum ptx_type type)
+{
+	const struct minifloat *format = minifloat_format(type);
+	return format ? 8 : type == PTX_TF32 ? 32 : ptx_type_bits(type);
+}
+
+unsigned mma_elements(enum ptx_type type)
+{
+	return mma_register_bits(type) / element_bits(type);
+}
+
+unsigned mma_a_registers(const struct mma_tile *tile)
+{
+	return tile->m / 8 * tile->k / (4 * mma_elements(tile->a));
+}
+
+unsigned mma_b_registers(const struct mma_tile *tile)
+{
+	return tile->k / (4 * mma_elements(tile->b));
+}
+
+unsigned mma_c_registers(const struct mma_tile *tile, enum ptx_type type)
+{
+	return tile->m / 8 * (type == PTX_F16 ? 1 : 2);
+}
+
+static bool is_float_product(const struct mma_tile *tile)
+{
+	return minifloat_format(tile->a) || tile->a == PTX_F16 || tile->a == PTX_BF16 || tile->a == PTX_TF32;
+}
+
+/* Formats whose products, and what they are scaled by, stay well inside a float's range. */
+static bool is_narrow(enum ptx_type type)
+{
+	return type == PTX_F16 || minifloat_format(type);
+}
+
+static unsigned step_of(enum ptx_type type)
+{
+	return type == PTX_TF32 ? 4 : type == PTX_F16 || type == PTX_BF16 ? 8 : 16;
+}
+
+/* ---- small things ---------------------------------------------------------------------------------------------- */
+
+static LLVMTypeRef i32_type(struct builder *b)
+{
+	return LLVMInt32TypeInContext(b->e->context);
+}
+
+static LLVMTypeRef i64_type(struct builder *b)
+{
+	return LLVMInt64TypeInContext(b->e->context);
+}
+
+static LLVMTypeRef f32_type(struct builder *b)
+{
+	return LLVMFloatTypeInContext(b->e->context);
+}
+
+static LLVMValueRef k64(struct builder *b, uint64_t value)
+{
+	return LLVMConstInt(i64_type(b), value, false);
+}
+
+static LLVMValueRef element_pointer(struct builder *b, LLVMTypeRef type, LLVMValueRef base, LLVMValueRef index)
+{
+	return LLVMBuildGEP2(b->e->b, type, base, &index, 1, "");
+}
+
+static LLVMValueRef load_at(struct builder *b, LLVMTypeRef type, LLVMTypeRef element, LLVMValueRef base, LLVMValueRef index, unsigned align)
+{
+	LLVMValueRef v = LLVMBuildLoad2(b->e->b, type, element_pointer(b, element, base, index), "");
+	LLVMSetAlignment(v, align);
+	return v;
+}
+
+static void store_at(struct builder *b, LLVMValueRef v, LLVMTypeRef element, LLVMValueRef base, LLVMValueRef index, unsigned align)
+{
+	LLVMSetAlignment(LLVMBuildStore(b->e->b, v, element_pointer(b, element, base, index)), align);
+}
+
+static LLVMValueRef array(struct builder *b, LLVMTypeRef element, unsigned count)
+{
+	LLVMValueRef a = LLVMBuildAlloca(b->e->b, LLVMArrayType2(element, count), "");
+	LLVMSetAlignment(a, 32);
+	return a;
+}
+
+/* for (i = 0; i < count; i += step): leaves the builder in the body; loop_close() ends it. */
+struct loop {
+	LLVMBasicBlockRef body, before;
+	LLVMValueRef index;
+	unsigned count, step;
+};
+
+static struct loop loop_open(struct builder *b, unsigned count, unsigned step)
+{
+	struct emitter *e = b->e;
+	struct loop loop = { .body = new_block(e, "loop"), .before = LLVMGetInsertBlock(e->b), .count = count, .step = step };
+	LLVMValueRef zero = k64(b, 0);
+	LLVMBuildBr(e->b, loop.body);
+	LLVMPositionBuilderAtEnd(e->b, loop.body);
+	loop.index = LLVMBuildPhi(e->b, i64_type(b), "");
+	LLVMAddIncoming(loop.index, &zero, &loop.before, 1);
+	return loop;
+}
+
+static void loop_close(struct builder *b, struct loop loop)
+{
+	struct emitter *e = b->e;
+	LLVMBasicBlockRef end = LLVMGetInsertBlock(e->b), after = new_block(e, "after");
+	LLVMValueRef next = LLVMBuildAdd(e->b, loop.index, k64(b, loop.step), "");
+	LLVMAddIncoming(loop.index, &next, &end, 1);
+	LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntULT, next, k64(b, loop.count), ""), loop.body, after);
+	LLVMPositionBuilderAtEnd(e->b, after);
+}
+
+/* ---- elements --------------------------------------------------------------------------------------------------- */
+
+/* A piece of integers that hold an element each in their low bits, as a float piece. */
+static LLVMValueRef element_value(struct emitter *e, enum ptx_type type, LLVMValueRef bits)
+{
+	const struct minifloat *format = minifloat_format(type);
+	if (format)
+		return minifloat_decode(e, format, resize(e, bits, 32, false));
+	switch (type) {
+	case PTX_F16:
+		return to_float(e, as_type(e, resize(e, bits, 16, false), PTX_F16));
+	case PTX_BF16:
+		return bf16_to_float(e, resize(e, bits, 16, false));
+	case PTX_TF32:
+		return as_type(e, and_(e, bits, kbits(e, 32, 0xffffe000)), PTX_F32);
+	default: {
+		LLVMTypeRef f32 = piece_type(e, PTX_F32);
+		bits = resize(e, bits, element_bits(type), false);
+		return type_is_signed(type) ? LLVMBuildSIToFP(e->b, bits, f32, "") : LLVMBuildUIToFP(e->b, bits, f32, "");
+	}
+	}
+}
+
+static int least_exponent(enum ptx_type type)
+{
+	const struct minifloat *format = minifloat_format(type);
+	return format ? 1 - format->bias : type == PTX_F16 ? -14 : -126;
+}
+
+/* The exponent in its format. Zeros and specials (infinity, NaN) have ones of their own. */
+static LLVMValueRef element_exponent(struct emitter *e, enum ptx_type type, LLVMValueRef v, int zero)
+{
+	LLVMValueRef field = and_(e, lshr_(e, as_int(e, v), kbits(e, 32, 23)), kbits(e, 32, 0xff)), r;
+	r = sub_(e, field, kbits(e, 32, 127));
+	r = intrinsic2(e, "llvm.smax", r, kbits(e, 32, (uint64_t)least_exponent(type)));
+	r = select_(e, icmp_(e, LLVMIntEQ, field, kbits(e, 32, 0xff)), kbits(e, 32, SPECIAL_EXPONENT), r);
+	return select_(e, fcmp_(e, LLVMRealOEQ, v, LLVMConstNull(LLVMTypeOf(v))), kbits(e, 32, (uint64_t)zero), r);
+}
+
+/* v / 2^exponent, in ±[1, 2) or below; specials stay. */
+static LLVMValueRef fraction_of(struct emitter *e, LLVMValueRef v)
+{
+	LLVMValueRef bits = as_int(e, v), field = and_(e, bits, kbits(e, 32, 0x7f800000)), normal;
+	normal = as_type(e, or_(e, and_(e, bits, kbits(e, 32, 0x807fffff)), kbits(e, 32, 0x3f800000)), PTX_F32);
+	LLVMValueRef small = fmul_(e, v, kf(e, PTX_F32, 0x1p126));
+	normal = select_(e, icmp_(e, LLVMIntEQ, field, kbits(e, 32, 0)), small, normal);
+	return select_(e, icmp_(e, LLVMIntEQ, field, kbits(e, 32, 0x7f800000)), v, normal);
+}
+
+/* What products are made of: values where they are narrow, else significands. */
+static void take_apart(struct emitter *e, enum ptx_type type, LLVMValueRef bits, LLVMValueRef *value, LLVMValueRef *exponent)
+{
+	LLVMValueRef v = element_value(e, type, bits);
+	*exponent = element_exponent(e, type, v, ZERO_EXPONENT);
+	*value = is_narrow(type) ? v : fraction_of(e, v);
+}
+
+static LLVMTypeRef element_type(struct builder *b, enum ptx_type type)
+{
+	return LLVMIntTypeInContext(b->e->context, element_bits(type));
+}
+
+/* All of A, element by element. */
+static void prepare_a(struct builder *b)
+{
+	struct emitter *e = b->e;
+	const struct mma_tile *tile = b->tile;
+	LLVMTypeRef element = element_type(b, tile->a);
+	struct loop loop = loop_open(b, tile->m * tile->k, COLUMNS);
+	LLVMValueRef start = element_bits(tile->a) < 8 ? LLVMBuildLShr(e->b, loop.index, k64(b, 1), "") : loop.index, value, exponent;
+	LLVMTypeRef unit = element_bits(tile->a) < 8 ? LLVMInt8TypeInContext(e->context) : element;
+	LLVMValueRef bits = load_at(b, LLVMVectorType(element, COLUMNS), unit, b->a, start, 4);
+	if (is_float_product(tile)) {
+		take_apart(e, tile->a, bits, &value, &exponent);
+		store_at(b, exponent, i32_type(b), b->a_exponent, loop.index, 32);
+	} else {
+		value = element_value(e, tile->a, bits);
+	}
+	store_at(b, value, f32_type(b), b->a_value, loop.index, 32);
+	loop_close(b, loop);
+}
+
+/* The words of register `block` whose lane is `t` in its group of four: one for each column. */
+static LLVMValueRef column_words(struct builder *b, unsigned block, unsigned t, LLVMTypeRef word)
+{
+	struct emitter *e = b->e;
+	LLVMValueRef order[COLUMNS], all = load_at(b, LLVMVectorType(word, 32), word, b->b, k64(b, 32 * block), 8);
+	for (unsigned i = 0; i < COLUMNS; i++)
+		order[i] = LLVMConstInt(i32_type(b), 4 * i + t, false);
+	return LLVMBuildShuffleVector(e->b, all, LLVMGetUndef(LLVMTypeOf(all)), LLVMConstVector(order, COLUMNS), "");
+}
+
+static void prepare_b(struct builder *b)
+{
+	struct emitter *e = b->e;
+	const struct mma_tile *tile = b->tile;
+	unsigned bits = element_bits(tile->b);
+	for (unsigned k = 0; k < tile->k; k++) {
+		unsigned in_block = k % (4 * b->elements);
+		LLVMValueRef words = column_words(b, k / (4 * b->elements), in_block / b->elements, i32_type(b)), value, exponent;
+		LLVMValueRef element = lshr_(e, words, kbits(e, 32, in_block % b->elements * bits)), at = k64(b, k * COLUMNS);
+		if (is_float_product(tile)) {
+			take_apart(e, tile->b, element, &value, &exponent);
+			store_at(b, exponent, i32_type(b), b->b_exponent, at, 32);
+		} else {
+			value = element_value(e, tile->b, element);
+		}
+		store_at(b, value, f32_type(b), b->b_value, at, 32);
+	}
+}
+
+/* Index of A's element (row, k) in the fragments' order. */
+static LLVMValueRef a_index(struct builder *b, unsigned k)
+{
+	unsigned width = 4 * b->elements;
+	LLVMValueRef in_row = LLVMBuildMul(b->e->b, b->row, k64(b, width), "");
+	return LLVMBuildAdd(b->e->b, in_row, k64(b, k / width * b->tile->m * width + k % width), "");
+}
+
+static LLVMValueRef a_broadcast(struct builder *b, LLVMTypeRef type, LLVMValueRef base, unsigned k)
+{
+	return splat(b->e, load_at(b, type, type, base, a_index(b, k), 4));
+}
+
+static LLVMValueRef b_row(struct builder *b, LLVMTypeRef type, LLVMValueRef base, unsigned k)
+{
+	return load_at(b, LLVMVectorType(type, COLUMNS), type, base, k64(b, k * COLUMNS), 32);
+}
+
+/* ---- rows of C and D ---------------------------------------------------------------------------------------------- */
+
+/* Word of the row's first lane in the register that holds its even (or all) columns. */
+static LLVMValueRef row_index(struct builder *b, unsigned registers)
+{
+	LLVMBuilderRef builder = b->e->b;
+	LLVMValueRef block = LLVMBuildLShr(builder, b->row, k64(b, 3), ""), in_block = LLVMBuildAnd(builder, b->row, k64(b, 7), "");
+	return LLVMBuildAdd(builder, LLVMBuildMul(builder, block, k64(b, 32 * registers), ""), LLVMBuildMul(builder, in_block, k64(b, 4), ""), "");
+}
+
+static LLVMTypeRef c_element(struct builder *b, enum ptx_type type)
+{
+	return type == PTX_F32 ? f32_type(b) : type == PTX_F64 ? LLVMDoubleTypeInContext(b->e->context) : i32_type(b);
+}
+
+/* Columns 0, 2, 4, 6 and 1, 3, 5, 7 side by side become 0 … 7. */
+static LLVMValueRef load_row(struct builder *b)
+{
+	struct emitter *e = b->e;
+	enum ptx_type type = b->tile->c;
+	LLVMTypeRef element = c_element(b, type), four = LLVMVectorType(element, 4);
+	LLVMValueRef order[COLUMNS], index = row_index(b, type == PTX_F16 ? 1 : 2);
+	if (type == PTX_F16) {
+		LLVMTypeRef row = LLVMVectorType(LLVMHalfTypeInContext(e->context), COLUMNS);
+		return to_float(e, load_at(b, row, i32_type(b), b->c, index, 4));
+	}
+	LLVMValueRef even = load_at(b, four, element, b->c, index, 4), odd;
+	odd = load_at(b, four, element, b->c, LLVMBuildAdd(e->b, index, k64(b, 32), ""), 4);
+	for (unsigned i = 0; i < COLUMNS; i++)
+		order[i] = LLVMConstInt(i32_type(b), i / 2 + i % 2 * 4, false);
+	return LLVMBuildShuffleVector(e->b, even, odd, LLVMConstVector(order, COLUMNS), "");
+}
+
+static void store_row(struct builder *b, LLVMValueRef v)
+{
+	struct emitter *e = b->e;
+	enum ptx_type type = b->tile->d;
+	LLVMValueRef index = row_index(b, type == PTX_F16 ? 1 : 2), order[4];
+	if (type == PTX_F16) {
+		store_at(b, canonical_nan(e, float_to_half(e, v, ROUND_NEAREST)), i32_type(b), b->d, index, 4);
+		return;
+	}
+	for (unsigned half = 0; half < 2; half++) {
+		for (unsigned i = 0; i < 4; i++)
+			order[i] = LLVMConstInt(i32_type(b), 2 * i + half, false);
+		LLVMValueRef part = LLVMBuildShuffleVector(e->b, v, LLVMGetUndef(LLVMTypeOf(v)), LLVMConstVector(order, 4), "");
+		store_at(b, part, c_element(b, type), b->d, LLVMBuildAdd(e->b, index, k64(b, 32 * half), ""), 4);
+	}
+}
+
+/* ---- one step of floats -------------------------------------------------------------------------------------------- */
+
+static LLVMValueRef truncated(struct emitter *e, LLVMValueRef v)
+{
+	return LLVMBuildFPToSI(e->b, v, piece_int(e, 32), "");
+}
+
+/* 2^n as float; 0 for n below the normal numbers. */
+static LLVMValueRef power(struct emitter *e, LLVMValueRef n)
+{
+	LLVMValueRef field = intrinsic2(e, "llvm.smax", add_(e, n, kbits(e, 32, 127)), kbits(e, 32, 0));
+	return as_type(e, shl_(e, field, kbits(e, 32, 23)), PTX_F32);
+}
+
+/* An integer below 2^31 as float, cut to 24 bits; *inexact tells where bits were lost. */
+static LLVMValueRef cut_sum(struct emitter *e, LLVMValueRef sum, LLVMValueRef *inexact)
+{
+	LLVMValueRef r = LLVMBuildSIToFP(e->b, sum, piece_type(e, PTX_F32), ""), back = truncated(e, r);
+	LLVMValueRef negative = icmp_(e, LLVMIntSLT, sum, kbits(e, 32, 0));
+	LLVMValueRef away = select_(e, negative, icmp_(e, LLVMIntSLT, back, sum), icmp_(e, LLVMIntSGT, back, sum));
+	*inexact = icmp_(e, LLVMIntNE, back, sum);
+	LLVMValueRef bits = sub_(e, as_int(e, r), select_(e, away, kbits(e, 32, 1), kbits(e, 32, 0)));
+	return as_type(e, bits, PTX_F32);
+}
+
+/* sum × 2^(largest - 24) for the narrow formats; to f16 it is rounded to odd first, then to nearest. */
+static LLVMValueRef finish_narrow(struct builder *b, LLVMValueRef sum, LLVMValueRef largest)
+{
+	struct emitter *e = b->e;
+	LLVMValueRef inexact, r = cut_sum(e, sum, &inexact);
+	if (b->tile->d == PTX_F16) {
+		LLVMValueRef sticky = select_(e, inexact, kbits(e, 32, 1), kbits(e, 32, 0));
+		r = as_type(e, or_(e, as_int(e, r), sticky), PTX_F32);
+	}
+	r = fmul_(e, r, power(e, sub_(e, largest, kbits(e, 32, FRACTION))));
+	return b->tile->d == PTX_F16 ? to_float(e, float_to_half(e, r, ROUND_NEAREST)) : r;
+}
+
+/* The same where the result may be subnormal or overflow. */
+static LLVMValueRef finish_wide(struct builder *b, LLVMValueRef sum, LLVMValueRef largest)
+{
+	struct emitter *e = b->e;
+	LLVMValueRef exponent = resize(e, add_(e, largest, kbits(e, 32, 1023 - FRACTION)), 64, true);
+	LLVMValueRef scale = as_type(e, shl_(e, exponent, kbits(e, 64, 52)), PTX_F64);
+	LLVMValueRef v = fmul_(e, LLVMBuildSIToFP(e->b, sum, piece_type(e, PTX_F64), ""), scale), r = double_to_float(e, v, ROUND_ZERO);
+	LLVMValueRef overflow = fcmp_(e, LLVMRealOGE, fabs_(e, v), kf(e, PTX_F64, 0x1p128)), arguments[] = { kf(e, PTX_F32, INFINITY), r };
+	return select_(e, overflow, intrinsic(e, "llvm.copysign", arguments, 2), r);
+}
+
+/* Infinities and NaNs come out of plain arithmetic. */
+static LLVMValueRef special_sum(struct builder *b, LLVMValueRef c, unsigned first, unsigned count)
+{
+	for (unsigned k = first; k < first + count; k++)
+		c = fma_(b->e, a_broadcast(b, f32_type(b), b->a_value, k), b_row(b, f32_type(b), b->b_value, k), c);
+	return canonical_nan(b->e, c);
+}
+
+static LLVMValueRef choose_special(struct builder *b, LLVMValueRef sum, LLVMValueRef c, LLVMValueRef largest, unsigned first, unsigned count)
+{
+	struct emitter *e = b->e;
+	LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b), slow = new_block(e, "special"), after = new_block(e, "after");
+	LLVMValueRef special = icmp_(e, LLVMIntSGT, largest, kbits(e, 32, SPECIAL_EXPONENT / 2));
+	LLVMBuildCondBr(e->b, any_lane(e, special), slow, after);
+	LLVMPositionBuilderAtEnd(e->b, slow);
+	LLVMValueRef chosen = select_(e, special, special_sum(b, c, first, count), sum);
+	LLVMBuildBr(e->b, after);
+	LLVMPositionBuilderAtEnd(e->b, after);
+	LLVMValueRef phi = LLVMBuildPhi(e->b, LLVMTypeOf(sum), ""), values[] = { sum, chosen };
+	LLVMBasicBlockRef from[] = { before, slow };
+	LLVMAddIncoming(phi, values, from, 2);
+	return phi;
+}
+
+static LLVMValueRef product(struct builder *b, unsigned k)
+{
+	return fmul_(b->e, a_broadcast(b, f32_type(b), b->a_value, k), b_row(b, f32_type(b), b->b_value, k));
+}
+
+static LLVMValueRef float_step(struct builder *b, LLVMValueRef c, unsigned first, unsigned count)
+{
+	struct emitter *e = b->e;
+	bool narrow = is_narrow(b->tile->a);
+	LLVMValueRef exponents[16], products = NULL, sum, c_exponent;
+	c_exponent = element_exponent(e, b->tile->d == PTX_F16 ? PTX_F16 : PTX_F32, c, -126);
+	for (unsigned i = 0; i < count; i++) {
+		LLVMValueRef a = a_broadcast(b, i32_type(b), b->a_exponent, first + i);
+		exponents[i] = add_(e, a, b_row(b, i32_type(b), b->b_exponent, first + i));
+		products = products ? intrinsic2(e, "llvm.smax", products, exponents[i]) : exponents[i];
+	}
+	LLVMValueRef largest = intrinsic2(e, "llvm.smax", products, c_exponent), safe = largest, r;
+	if (narrow) {
+		safe = intrinsic2(e, "llvm.smax", largest, kbits(e, 32, (uint64_t)-60));
+		LLVMValueRef scale = power(e, sub_(e, kbits(e, 32, FRACTION), safe));
+		sum = truncated(e, fmul_(e, c, scale));
+		for (unsigned i = 0; i < count; i++)
+			sum = add_(e, sum, truncated(e, fmul_(e, product(b, first + i), scale)));
+		r = finish_narrow(b, sum, safe);
+		/* products all too small to count, or zero: the addend alone, which may be below the scale's range */
+		LLVMValueRef alone = icmp_(e, LLVMIntSLT, add_(e, products, kbits(e, 32, FRACTION + 3)), c_exponent);
+		LLVMValueRef kept = b->tile->d == PTX_F16 ? to_float(e, float_to_half(e, c, ROUND_NEAREST)) : c;
+		r = select_(e, alone, kept, r);
+	} else {
+		LLVMValueRef down = sub_(e, kbits(e, 32, FRACTION), largest);
+		sum = truncated(e, fmul_(e, fraction_of(e, c), power(e, add_(e, c_exponent, down))));
+		for (unsigned i = 0; i < count; i++)
+			sum = add_(e, sum, truncated(e, fmul_(e, product(b, first + i), power(e, add_(e, exponents[i], down)))));
+		r = finish_wide(b, sum, largest);
+	}
+	return choose_special(b, r, c, largest, first, count);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------------------------ */
+
+static LLVMValueRef float_row(struct builder *b, LLVMValueRef c)
+{
+	unsigned step = step_of(b->tile->a);
+	for (unsigned k = 0; k < b->tile->k; k += step)
+		c = float_step(b, c, k, step < b->tile->k - k ? step : b->tile->k - k);
+	return c;
+}
+
+/* Sums of at most 64 products of bytes are exact in float. */
+static LLVMValueRef integer_row(struct builder *b, LLVMValueRef c)
+{
+	struct emitter *e = b->e;
+	LLVMValueRef sum = kf(e, PTX_F32, 0);
+	for (unsigned k = 0; k < b->tile->k; k++)
+		sum = fma_(e, a_broadcast(b, f32_type(b), b->a_value, k), b_row(b, f32_type(b), b->b_value, k), sum);
+	sum = truncated(e, sum);
+	return b->tile->satfinite ? intrinsic2(e, "llvm.sadd.sat", c, sum) : add_(e, c, sum);
+}
+
+static LLVMValueRef bit_row(struct builder *b, LLVMValueRef c)
+{
+	struct emitter *e = b->e;
+	for (unsigned word = 0; word < b->tile->k / 32; word++) {
+		LLVMValueRef in_row = LLVMBuildMul(e->b, b->row, k64(b, 4), "");
+		LLVMValueRef index = LLVMBuildAdd(e->b, in_row, k64(b, word / 4 * b->tile->m * 4 + word % 4), "");
+		LLVMValueRef x = splat(e, load_at(b, i32_type(b), i32_type(b), b->a, index, 4)), y = column_words(b, word / 4, word % 4, i32_type(b));
+		c = add_(e, c, intrinsic1(e, "llvm.ctpop", b->tile->bit_and ? and_(e, x, y) : xor_(e, x, y)));
+	}
+	return c;
+}
+
+static LLVMValueRef double_row(struct builder *b, LLVMValueRef c)
+{
+	struct emitter *e = b->e;
+	LLVMTypeRef f64 = LLVMDoubleTypeInContext(e->context);
+	for (unsigned k = 0; k < b->tile->k; k++) {
+		LLVMValueRef x = splat(e, load_at(b, f64, f64, b->a, a_index(b, k), 8));
+		c = fma_(e, x, column_words(b, k / 4, k % 4, f64), c);
+	}
+	return c;
+}
+
+static void build_body(struct builder *b)
+{
+	struct emitter *e = b->e;
+	const struct mma_tile *tile = b->tile;
+	bool bits = tile->a == PTX_B1, doubles = tile->a == PTX_F64;
+	if (!bits && !doubles) {
+		b->a_value = array(b, f32_type(b), tile->m * tile->k);
+		b->b_value = array(b, f32_type(b), COLUMNS * tile->k);
+		b->a_exponent = array(b, i32_type(b), tile->m * tile->k);
+		b->b_exponent = array(b, i32_type(b), COLUMNS * tile->k);
+		prepare_a(b);
+		prepare_b(b);
+	}
+	struct loop loop = loop_open(b, tile->m, 1);
+	b->row = loop.index;
+	LLVMValueRef c = load_row(b);
+	store_row(b, bits ? bit_row(b, c) : doubles ? double_row(b, c) : is_float_product(tile) ? float_row(b, c) : integer_row(b, c));
+	loop_close(b, loop);
+	LLVMBuildRetVoid(e->b);
+}
+
+/* ---- the function --------------------------------------------------------------------------------------------------- */
+
+static bool known_types(const struct mma_tile *tile)
+{
+	switch (tile->a) {
+	case PTX_F16:
+		return tile->b == PTX_F16;
+	case PTX_BF16: case PTX_TF32: case PTX_F64: case PTX_B1:
+		return tile->a == tile->b;
+	case PTX_S8: case PTX_U8:
+		return tile->b == PTX_S8 || tile->b == PTX_U8;
+	case PTX_S4: case PTX_U4:
+		return tile->b == PTX_S4 || tile->b == PTX_U4;
+	default:
+		return minifloat_format(tile->a) && minifloat_format(tile->b);
+	}
+}
+
+static LLVMValueRef add_function(struct emitter *e, const char *name)
+{
+	static const char *const inherited[] = { "target-cpu", "target-features", "prefer-vector-width" };
+	LLVMTypeRef pointer = LLVMPointerTypeInContext(e->context, 0), types[] = { pointer, pointer, pointer, pointer };
+	LLVMValueRef f = LLVMAddFunction(e->module, name, LLVMFunctionType(LLVMVoidTypeInContext(e->context), types, 4, false));
+	LLVMAttributeIndex whole = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
+	LLVMSetLinkage(f, LLVMInternalLinkage);
+	for (size_t i = 0; i < sizeof(inherited) / sizeof(inherited[0]); i++) {
+		LLVMAttributeRef a = LLVMGetStringAttributeAtIndex(e->function, whole, inherited[i], (unsigned)strlen(inherited[i]));
+		if (a)
+			LLVMAddAttributeAtIndex(f, whole, a);
+	}
+	LLVMAddAttributeAtIndex(f, whole, LLVMCreateEnumAttribute(e->context, LLVMGetEnumAttributeKindForName("noinline", 8), 0));
+	LLVMAddAttributeAtIndex(f, whole, LLVMCreateEnumAttribute(e->context, LLVMGetEnumAttributeKindForName("nounwind", 8), 0));
+	return f;
+}
+
+LLVMValueRef mma_function(struct emitter *e, const struct mma_tile *tile)
+{
+	char name[128];
+	snprintf(name, sizeof(name), "mma.%ux8x%u.%s.%s.%s.%s%s%s", tile->m, tile->k, ptx_type_name(tile->d), ptx_type_name(tile->a),
+		 ptx_type_name(tile->b), ptx_type_name(tile->c), tile->satfinite ? ".satfinite" : "", tile->bit_and ? ".and" : "");
+	LLVMValueRef f = LLVMGetNamedFunction(e->module, name), outer = e->function;
+	if (f)
+		return f;
+	if (!known_types(tile)) {
+		unsupported(e, "a matrix product of %s and %s", ptx_type_name(tile->a), ptx_type_name(tile->b));
+		return NULL;
+	}
+	LLVMBasicBlockRef at = LLVMGetInsertBlock(e->b);
+	unsigned w = e->w;
+	struct builder b = { .e = e, .tile = tile, .elements = mma_elements(tile->a) };
+	b.blocks = tile->k / (4 * b.elements);
+	f = e->function = add_function(e, name);
+	e->w = COLUMNS;
+	b.a = LLVMGetParam(f, 0);
+	b.b = LLVMGetParam(f, 1);
+	b.c = LLVMGetParam(f, 2);
+	b.d = LLVMGetParam(f, 3);
+	LLVMPositionBuilderAtEnd(e->b, new_block(e, "entry"));
+	build_body(&b);
+	e->function = outer;
+	e->w = w;
+	LLVMPositionBuilderAtEnd(e->b, at);
+	return f;
+}
