@@ -216,13 +216,19 @@ static bool need_groups(struct block_run *run, uint32_t count)
 	return true;
 }
 
+/* From one stack to the next: an odd number of pages, so that they share no cache sets. */
+static size_t stack_stride(size_t size)
+{
+	return ((size + GUARD) | 4096);
+}
+
 /* Stacks for all groups in one mapping, each with a guard below it as far as the system allows so many mappings. */
 static bool need_stacks(struct block_run *run, uint32_t count, size_t size)
 {
 	if (count <= run->stacks_count && size <= run->stack_size)
 		return true;
 	stacks_free(run);
-	size_t each = size + GUARD;
+	size_t each = stack_stride(size);
 	run->stacks_bytes = count * each;
 	run->stacks = mmap(NULL, run->stacks_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (run->stacks == MAP_FAILED) {
@@ -262,6 +268,7 @@ static bool run_bind(struct block_run *run, struct launch *launch, struct fiber 
 	block->thread_count = threads;
 	run->units = (uint32_t)align_up(threads, WARP);
 	run->lanes = info->flags & KERNEL_SUSPENDS ? info->lanes : threads;
+	run->lane_shift = info->flags & KERNEL_SUSPENDS ? (uint32_t)__builtin_ctz(info->lanes) : 31;
 	run->group_count = (threads + run->lanes - 1) / run->lanes;
 	run->direct = run->group_count == 1 && !launch->concurrent;
 	if (!need_local(run, block->local_stride * threads) || !need_groups(run, run->group_count))
@@ -374,8 +381,7 @@ static uint32_t barrier_release(struct block_run *run, struct barrier *barrier)
 
 static struct group *group_of(struct block_run *run, uint32_t thread)
 {
-	uint32_t index = thread / run->lanes;
-	return &run->groups[index < run->group_count ? index : run->group_count - 1];
+	return &run->groups[thread >> run->lane_shift];
 }
 
 static void barrier_arrive(struct group *group, struct barrier *barrier, uint32_t count)
@@ -390,9 +396,11 @@ uint32_t cpu_block_barrier(struct cpu_block *block, uint32_t first_thread, uint3
 	struct block_run *run = block->worker;
 	struct group *group = group_of(run, first_thread);
 	struct barrier *barrier = &run->barriers[id % BARRIERS];
-	barrier->popc += (uint32_t)__builtin_popcount(predicate & mask);
-	barrier->missing += (uint32_t)__builtin_popcount(~predicate & mask);
-	barrier->op = op;
+	if (op) {
+		barrier->popc += (uint32_t)__builtin_popcount(predicate & mask);
+		barrier->missing += (uint32_t)__builtin_popcount(~predicate & mask);
+		barrier->op = op;
+	}
 	barrier_arrive(group, barrier, count);
 	if (barrier_complete(run, barrier))
 		return barrier_release(run, barrier);
@@ -418,21 +426,21 @@ void cpu_block_barrier_arrive(struct cpu_block *block, uint32_t first_thread, ui
 /* Are all threads of `mask` that have not exited in an exchange with this very mask? Then they get each other's values. */
 static bool exchange_complete(struct block_run *run, uint32_t warp, uint32_t mask, const struct group *self)
 {
-	uint32_t present = 0, first = warp * WARP;
+	struct warp_state *state = &run->warps[warp];
+	struct group *groups = &run->groups[warp * WARP];
+	uint32_t present = mask & state->alive;
 	uint64_t values[WARP] = { 0 };
-	for (uint32_t lane = 0; lane < WARP && first + lane < run->group_count; lane++) {
-		const struct group *group = &run->groups[first + lane];
-		if (!(mask >> lane & 1) || group->state == GROUP_DONE)
-			continue;
-		if (group != self && (group->state != GROUP_IN_EXCHANGE || group->membermask != mask))
+	if (present & ~state->exchanging)
+		return false;
+	for (uint32_t left = present; left; left &= left - 1) {
+		int lane = __builtin_ctz(left);
+		if (groups[lane].membermask != mask)
 			return false;
-		present |= UINT32_C(1) << lane;
-		values[lane] = group->value;
+		values[lane] = groups[lane].value;
 	}
-	for (uint32_t lane = 0; lane < WARP; lane++) {
-		if (!(present >> lane & 1))
-			continue;
-		struct group *group = &run->groups[first + lane];
+	state->exchanging &= ~present;
+	for (uint32_t left = present; left; left &= left - 1) {
+		struct group *group = &groups[__builtin_ctz(left)];
 		memcpy(group->values, values, sizeof values);
 		group->result = present;
 		if (group != self)
@@ -456,6 +464,7 @@ uint32_t cpu_block_exchange(struct cpu_block *block, uint32_t thread, uint32_t m
 		values[thread % WARP] = value;
 		return UINT32_C(1) << thread % WARP;
 	}
+	run->warps[thread / WARP].exchanging |= UINT32_C(1) << thread % WARP;
 	if (exchange_complete(run, thread / WARP, membermask, group))
 		return group->result;
 	make_waiting(run, group, GROUP_IN_EXCHANGE);
@@ -467,6 +476,7 @@ uint32_t cpu_block_exchange(struct cpu_block *block, uint32_t thread, uint32_t m
 static void exchange_after_exit(struct block_run *run, const struct group *gone)
 {
 	uint32_t warp = gone->first / WARP;
+	run->warps[warp].alive &= ~(UINT32_C(1) << gone->first % WARP);
 	for (uint32_t i = warp * WARP; i < warp * WARP + WARP && i < run->group_count; i++) {
 		struct group *group = &run->groups[i];
 		if (group->state == GROUP_IN_EXCHANGE && exchange_complete(run, warp, group->membermask, NULL))
@@ -586,13 +596,16 @@ static void block_begin(struct block_run *run)
 	run->exited = run->at_grid = 0;
 	run->grid_arrived = false;
 	memset(run->barriers, 0, sizeof run->barriers);
+	memset(run->warps, 0, sizeof run->warps);
 	run->current = &run->groups[run->group_count - 1]; /* so that the first is next */
 	for (uint32_t i = 0; i < run->group_count; i++) {
 		struct group *group = &run->groups[i];
 		group->state = GROUP_READY;
+		if (run->lanes == 1)
+			run->warps[i / WARP].alive |= UINT32_C(1) << i % WARP;
 		if (run->direct)
 			continue;
-		uint8_t *stack = run->stacks + i * (run->stack_size + GUARD) + GUARD;
+		uint8_t *stack = run->stacks + i * stack_stride(run->stack_size) + GUARD;
 		fiber_make(&group->fiber, stack, run->stack_size - (i * STAGGER % 4096 & ~63u), group_main, group);
 	}
 }

@@ -381,7 +381,7 @@ struct block_run {
 	struct launch *launch;
 	uint64_t number;          /* of the block, x fastest */
 	struct group *groups, *current;
-	uint32_t group_count, group_capacity, lanes;
+	uint32_t group_count, group_capacity, lanes, lane_shift;
 	uint32_t alive, ready;    /* groups not done; of them those that can run */
 	uint32_t units, exited;   /* of barriers: all, of those exited */
 	uint32_t at_grid;         /* groups at the grid barrier */
@@ -391,6 +391,9 @@ struct block_run {
 	bool yielded;             /* went home by itself */
 	struct fiber *home;       /* whom to switch to with nothing to run */
 	struct barrier barriers[BARRIERS];
+	struct warp_state {       /* of the scalar form: lanes not exited, lanes in an exchange */
+		uint32_t alive, exchanging;
+	} warps[MAX_BLOCK_THREADS / WARP];
 	size_t stack_size, stacks_bytes;
 	uint32_t stacks_count;
 	uint8_t *stacks;

@@ -43,6 +43,7 @@ void dragoman_fiber_start(void);
 #endif
 
 #if !defined(FIBER_UCONTEXT) && defined(__x86_64__)
+/* A jump and no ret at the end: the processor would predict a return to whoever called, and be wrong each time. */
 __asm__(".text\n"
 	".p2align 4\n"
 	".hidden dragoman_fiber_swap\n.globl dragoman_fiber_swap\n.type dragoman_fiber_swap, @function\n"
@@ -51,13 +52,13 @@ __asm__(".text\n"
 	"	mov %rsp, (%rdi)\n"
 	"	mov %rsi, %rsp\n"
 	"	pop %r15\n	pop %r14\n	pop %r13\n	pop %r12\n	pop %rbx\n	pop %rbp\n"
-	"	ret\n"
+	"	pop %rcx\n	jmp *%rcx\n"
 	".size dragoman_fiber_swap, .-dragoman_fiber_swap\n"
 	".hidden dragoman_fiber_go\n.globl dragoman_fiber_go\n.type dragoman_fiber_go, @function\n"
 	"dragoman_fiber_go:\n"
 	"	mov %rdi, %rsp\n"
 	"	pop %r15\n	pop %r14\n	pop %r13\n	pop %r12\n	pop %rbx\n	pop %rbp\n"
-	"	ret\n"
+	"	pop %rcx\n	jmp *%rcx\n"
 	".size dragoman_fiber_go, .-dragoman_fiber_go\n"
 	".hidden dragoman_fiber_start\n.globl dragoman_fiber_start\n.type dragoman_fiber_start, @function\n"
 	"dragoman_fiber_start:\n"
