@@ -150,8 +150,7 @@ static void count_registers(struct parser *p, uint64_t count)
 	p->register_count += count;
 	if (count > REGISTER_LIMIT + p->module->text_length ||
 	    p->register_count > REGISTER_LIMIT + p->module->text_length)
-		parser_fail(p, token_location(&p->token), "more registers than a text of %zu bytes can use",
-			    p->module->text_length);
+		parser_fail(p, token_location(&p->token), "more registers than a text of this length can use");
 }
 
 /* The part of a numbered register's name before its number, if it can be one of a range. */
