@@ -2,8 +2,10 @@
  * ordinary graph: one lane, no masks.
  *
  * Masks and phis live in allocas between blocks; LLVM's sroa makes registers of them. */
+#include <stddef.h>
 #include <stdio.h>
 
+#include "backend/cpu/abi.h"
 #include "codegen/state.h"
 
 static LLVMTypeRef mask_lane_type(struct emitter *e)
@@ -266,6 +268,11 @@ static void emit_latch(struct emitter *e, uint32_t node)
 	const struct plan_node *n = &s->plan.nodes[node];
 	struct block_code *header = &s->nodes[loop->header];
 	LLVMPositionBuilderAtEnd(e->b, s->nodes[node].entry);
+	if (loop->waits) {
+		LLVMTypeRef i32 = int_type(e, 32);
+		e->piece = PIECE_GROUP;
+		call_service(e, offsetof(struct cpu_services, yield), LLVMVoidTypeInContext(e->context), &i32, &e->first_thread, 1);
+	}
 	if (!n->check) {
 		LLVMBuildBr(e->b, header->entry);
 		return;

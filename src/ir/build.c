@@ -46,6 +46,11 @@ struct ir_func *ir_build(struct arena *arena, const struct ptx_module *module, c
 	ir_build_ssa(func, (uint32_t)flatten->types.count, flatten->types.data);
 	ir_choose_lanes(func);
 	ir_analyze(func);
+	if (ir_find_waiting(func) && !options->lanes && func->lanes > 1) {
+		func->options.lanes = 1;
+		ir_choose_lanes(func);
+		ir_analyze(func);
+	}
 	return func;
 }
 

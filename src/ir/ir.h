@@ -4,6 +4,7 @@
  *                    cfg.c       order, dominators, post-dominators, loops (also irreducible ones)
  *                    ssa.c       phis (pruned, closed at loop exits), renaming
  *     ir_analyze()   uniform.c   which branches diverge, which values differ between lanes, and how (shape)
+ *                    progress.c  loops that wait for other threads
  *     ir_print()     print.c     DRAGOMAN_DUMP=ir
  *
  * SSA construction: Cytron et al. 1991. Divergence: sync dependence as in Karrenberg and Hack 2012 / Rosemann et al.
@@ -125,6 +126,7 @@ struct ir_loop {
 	uint32_t first, last;  /* positions in func->order: loops are contiguous */
 	bool irreducible;
 	bool divergent;        /* lanes may leave in different iterations */
+	bool waits;            /* for memory that another thread writes: others must get to run */
 };
 
 struct ir_func {
@@ -154,6 +156,8 @@ void ir_find_order(struct ir_func *func);   /* order, loops, idom, ipdom; drops 
 void ir_build_ssa(struct ir_func *func, uint32_t variable_count, const enum ptx_type *variable_types);
 void ir_choose_lanes(struct ir_func *func); /* width and chunks, from the options and what the kernel does */
 void ir_analyze(struct ir_func *func);
+/* Finds loops that wait; true where lanes of a group may wait for one another, so that it takes the scalar form. */
+bool ir_find_waiting(struct ir_func *func);
 void ir_print(const struct ir_func *func, struct text *out);
 bool ir_verify(const struct ir_func *func, struct text *why); /* DRAGOMAN_VALIDATE=1 */
 

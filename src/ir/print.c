@@ -89,7 +89,7 @@ void ir_print(const struct ir_func *func, struct text *out)
 		if (b->loop != IR_NONE)
 			text_printf(out, " (loop %u, depth %u%s%s)", b->loop, func->loops.data[b->loop].depth,
 				    func->loops.data[b->loop].divergent ? ", divergent" : "",
-				    func->loops.data[b->loop].irreducible ? ", irreducible" : "");
+				    func->loops.data[b->loop].waits ? ", waits" : func->loops.data[b->loop].irreducible ? ", irreducible" : "");
 		text_printf(out, "%s:\n", b->join ? " join" : "");
 		for (size_t p = 0; p < b->phis.count; p++) {
 			size_t start = out->count;

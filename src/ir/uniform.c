@@ -616,6 +616,8 @@ void ir_analyze(struct ir_func *func)
 	u.queued = calloc(blocks, sizeof *u.queued);
 	for (size_t i = 0; i < func->values.count; i++)
 		func->values.data[i].shape = (struct ir_shape){ .kind = IR_UNIFORM, .exact = true };
+	for (size_t i = 0; i < blocks; i++)
+		func->blocks.data[i].divergent = func->blocks.data[i].join = false;
 	for (u.changed = true; u.changed;) {
 		u.changed = false;
 		for (uint32_t i = 0; i < func->order_count; i++) {

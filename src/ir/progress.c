@@ -1,0 +1,126 @@
+/* Loops that wait for memory which another thread must write: spin locks, flags between blocks, look-back scans.
+ *
+ * Such a loop must let others run (kernel code yields on its way back), and where its lanes may leave it in different
+ * iterations the thread that would end the waiting can be a lane of the same group, standing behind the loop: then the kernel is run
+ * a thread at a time (independent thread scheduling, CUDA programming guide 7.27).
+ *
+ * A loop waits if it is left depending on a value that it reads again in each round by a volatile, relaxed or acquire
+ * load, or by an atomic that changes nothing until someone else acts: compare-and-swap against, or exchange for, a
+ * value that stays the same. Lock-free retries (compare with what was just read) succeed by themselves and do not count. */
+#include "ir/flatten.h"
+
+#include <stdlib.h>
+
+static bool in_loop(const struct ir_func *func, const struct ir_loop *loop, uint32_t value)
+{
+	if (value == IR_NONE)
+		return false;
+	uint32_t block = func->values.data[value].block;
+	if (block == IR_NONE)
+		return false;
+	uint32_t at = func->blocks.data[block].order;
+	return at >= loop->first && at <= loop->last;
+}
+
+static bool changes_in_loop(const struct ir_func *func, const struct ir_loop *loop, const struct ir_inst *inst, const struct ptx_operand *op)
+{
+	if (op->kind != PTX_OP_REGISTER)
+		return false;
+	for (unsigned i = 0; i < inst->use_count; i++) {
+		if (inst->uses[i].operand != op || !in_loop(func, loop, inst->uses[i].value))
+			continue;
+		/* a constant moved to a register each time stays what it is */
+		const struct ir_value *v = &func->values.data[inst->uses[i].value];
+		return !(v->shape.kind == IR_UNIFORM && v->shape.low == v->shape.high);
+	}
+	return false;
+}
+
+static bool is_zero(const struct ptx_operand *op)
+{
+	return op->kind == PTX_OP_IMMEDIATE && op->bits == 0;
+}
+
+/* Does the instruction read what others write, without bringing the loop nearer to its end by itself? */
+static bool is_waiting_read(const struct ir_func *func, const struct ir_loop *loop, const struct ir_inst *inst)
+{
+	if (inst->op != IR_PTX || !inst->def_count)
+		return false;
+	const struct ptx_instruction *in = inst->ptx;
+	const struct ptx_form *form = in->form;
+	if (form->row->opcode_id == OP_ld)
+		return ptx_has(form, MOD_volatile) || ptx_has(form, MOD_relaxed) || ptx_has(form, MOD_acquire) || ptx_has(form, MOD_cv) ||
+		       ptx_has(form, MOD_mmio);
+	if (form->row->opcode_id != OP_atom || in->operand_count < 3)
+		return false;
+	if (ptx_has(form, MOD_cas) || ptx_has(form, MOD_exch))
+		return !changes_in_loop(func, loop, inst, &in->operands[2]);
+	if (ptx_has(form, MOD_add) || ptx_has(form, MOD_or) || ptx_has(form, MOD_xor))
+		return is_zero(&in->operands[2]);
+	return false;
+}
+
+/* Marks the loop's values that follow from waiting reads; false where there is no such read. */
+static bool mark_waiting(const struct ir_func *func, const struct ir_loop *loop, bool *waiting)
+{
+	bool any = false;
+	for (bool changed = true; changed;) {
+		changed = false;
+		for (uint32_t i = loop->first; i <= loop->last; i++) {
+			const struct ir_block *b = &func->blocks.data[func->order[i]];
+			for (size_t p = 0; p < b->phis.count; p++)
+				for (size_t a = 0; a < b->preds.count; a++) {
+					uint32_t argument = b->phis.data[p].arguments[a];
+					if (argument != IR_NONE && waiting[argument] && !waiting[b->phis.data[p].value])
+						waiting[b->phis.data[p].value] = changed = true;
+				}
+			for (size_t j = 0; j < b->insts.count; j++) {
+				const struct ir_inst *inst = &b->insts.data[j];
+				bool read = is_waiting_read(func, loop, inst), from = read;
+				any |= read;
+				for (unsigned u = 0; !from && u < inst->use_count; u++)
+					from = inst->uses[u].value != IR_NONE && waiting[inst->uses[u].value];
+				for (unsigned d = 0; from && d < inst->def_count; d++)
+					if (!waiting[inst->defs[d].value])
+						waiting[inst->defs[d].value] = changed = true;
+			}
+		}
+		if (!any)
+			return false;
+	}
+	return true;
+}
+
+/* Is there an exit that depends on what is waited for? `divergent`: lanes may take it at different times. */
+static bool exits_wait(const struct ir_func *func, const struct ir_loop *loop, const bool *waiting, bool *divergent)
+{
+	bool waits = false;
+	for (uint32_t i = loop->first; i <= loop->last; i++) {
+		const struct ir_block *b = &func->blocks.data[func->order[i]];
+		for (uint32_t s = 0; s < b->succ_count; s++) {
+			uint32_t to = func->blocks.data[b->succs[s]].order;
+			if (to >= loop->first && to <= loop->last)
+				continue;
+			if (b->condition == IR_NONE || !waiting[b->condition])
+				continue;
+			waits = true;
+			*divergent |= b->divergent;
+		}
+	}
+	return waits;
+}
+
+bool ir_find_waiting(struct ir_func *func)
+{
+	bool apart = false;
+	bool *waiting = calloc(func->values.count + 1, 1);
+	for (size_t l = 0; l < func->loops.count; l++) {
+		struct ir_loop *loop = &func->loops.data[l];
+		memset(waiting, 0, func->values.count);
+		bool divergent = false;
+		loop->waits = mark_waiting(func, loop, waiting) && exits_wait(func, loop, waiting, &divergent);
+		apart |= loop->waits && (divergent || loop->divergent);
+	}
+	free(waiting);
+	return apart;
+}
