@@ -51,7 +51,8 @@ static cudaError_t kernel_to_driver(const struct cudaKernelNodeParams *p, CUDA_K
 
 static void kernel_from_driver(const CUDA_KERNEL_NODE_PARAMS *p, struct cudaKernelNodeParams *out)
 {
-	const void *function = p->kern ? register_host_address(p->kern) : (const void *)p->func;
+	/* A kernel may be in either place: a CUkernel serves as a CUfunction too. */
+	const void *function = register_host_address(p->kern ? p->kern : (CUkernel)p->func);
 	*out = (struct cudaKernelNodeParams){
 		.func = (void *)(uintptr_t)function,
 		.gridDim = { p->gridDimX, p->gridDimY, p->gridDimZ },

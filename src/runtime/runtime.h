@@ -123,7 +123,7 @@ struct registered_variable {
 cudaError_t register_kernel_handle(struct registered_kernel *kernel, CUkernel *handle);
 /* What a program passes for `func`: a host stub, or a handle that the driver knows (cudaKernel_t, cudaFunction_t). */
 cudaError_t register_find_function(const void *function, CUfunction *handle);
-/* The host address that names a kernel, or the handle itself where it is a library's. */
+/* The host address that names a kernel, or the handle itself where the program did not register it. */
 const void *register_host_address(CUkernel kernel);
 /* The variable behind a host address in the current context; cudaErrorInvalidSymbol where it is none. */
 cudaError_t register_find_variable(const void *symbol, CUdeviceptr *address, size_t *size);
