@@ -39,15 +39,16 @@ static pthread_mutex_t trim_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static bool folder_path(void)
 {
-	const char *path = env_get("DRAGOMAN_CACHE_DIR"), *rest = "";
-	if (!path && (path = env_get("XDG_CACHE_HOME")) && *path == '/') {
-		rest = "/dragoman";
-	} else if (!path || *path != '/') {
-		if (!env_get("DRAGOMAN_CACHE_DIR"))
-			path = env_get("HOME");
-		rest = env_get("DRAGOMAN_CACHE_DIR") ? "" : "/.cache/dragoman";
-	}
-	return path && snprintf(folder, sizeof folder, "%s%s", path, rest) < (int)sizeof folder;
+	const char *own = env_get("DRAGOMAN_CACHE_DIR"), *shared = env_get("XDG_CACHE_HOME"), *home = env_get("HOME");
+	int length = -1;
+	/* As XDG's base directory specification has it, a path that is not absolute does not count. */
+	if (own)
+		length = snprintf(folder, sizeof folder, "%s", own);
+	else if (shared && *shared == '/')
+		length = snprintf(folder, sizeof folder, "%s/dragoman", shared);
+	else if (home && *home == '/')
+		length = snprintf(folder, sizeof folder, "%s/.cache/dragoman", home);
+	return length > 0 && length < (int)sizeof folder;
 }
 
 /* The folder and, where they are missing, those above it. */
@@ -67,7 +68,8 @@ static bool make_folders(void)
 static void folder_open(void)
 {
 	struct stat status;
-	if (!strcmp(env_get("DRAGOMAN_CACHE") ? env_get("DRAGOMAN_CACHE") : "", "off") || !cache_limit()) {
+	const char *setting = env_get("DRAGOMAN_CACHE");
+	if ((setting && !strcmp(setting, "off")) || !cache_limit()) {
 		folder_why = "switched off";
 		return;
 	}

@@ -16,7 +16,7 @@
 
 #include <stdint.h>
 
-enum { CPU_ABI = 1 };
+enum { CPU_ABI = 2 };
 
 struct cpu_block;
 typedef void cpu_kernel_fn(struct cpu_block *block, uint32_t first_thread, uint32_t end_thread);
@@ -50,10 +50,13 @@ struct cpu_services {
 	void (*assert_fail)(struct cpu_block *, uint32_t thread, const char *message, const char *file, uint32_t line,
 			    const char *function);
 	void (*trap)(struct cpu_block *, uint32_t thread, uint32_t status); /* CUresult to report: 719 trap, 715 illegal instruction, 716 misaligned */
-	/* Textures and surfaces, scalar per lane: form bits as in backend/cpu/texture.h; out gets 4 × 32 bits. */
-	void (*texture)(struct cpu_block *, uint64_t object, uint64_t sampler, uint32_t form, const uint32_t *coordinates,
+	/* Textures and surfaces for the lanes of `mask` among `lanes`; forms and arguments as in backend/cpu/texture.h. They do not
+	 * return where an object or an address is not valid. */
+	void (*texture)(struct cpu_block *, uint64_t object, uint32_t form, uint32_t lanes, uint32_t mask, const uint32_t *arguments,
 			uint32_t *out);
-	void (*surface)(struct cpu_block *, uint64_t object, uint32_t form, const int32_t *coordinates, uint32_t *data);
+	void (*surface)(struct cpu_block *, uint64_t object, uint32_t form, uint32_t lanes, uint32_t mask, const int32_t *arguments,
+			uint64_t *data);
+	uint32_t (*query)(struct cpu_block *, uint64_t object, uint32_t what, uint32_t level);
 	/* Any other system call by number (enum cpu_syscall): device-side launches, graph conditionals … */
 	uint64_t (*syscall)(struct cpu_block *, uint32_t thread, uint32_t number, const void *parameters);
 	uint64_t (*global_timer)(void); /* ns */

@@ -46,6 +46,16 @@ static bool find_line(const char *text, const char *key, char *out, size_t size)
 	return false;
 }
 
+/* Is it one of a list such as "cpu,cpuacct"? */
+static bool has_controller(const char *list, const char *name)
+{
+	size_t length = strlen(name);
+	for (; list; list = strchr(list, ',') ? strchr(list, ',') + 1 : NULL)
+		if (!strncmp(list, name, length) && (!list[length] || list[length] == ','))
+			return true;
+	return false;
+}
+
 /* The folder of this process's control group, and those above it, asked for `file` one after the other. */
 static void cgroup_each(const char *v2_file, const char *v1_controller, const char *v1_file,
 			void (*see)(const char *text, void *context), void *context)
@@ -62,9 +72,9 @@ static void cgroup_each(const char *v2_file, const char *v1_controller, const ch
 		*folder++ = 0;
 		controllers++;
 		bool v2 = !*controllers;
-		if (!v2 && !strstr(controllers, v1_controller))
+		if (!v2 && !has_controller(controllers, v1_controller))
 			continue;
-		for (size_t length = strlen(folder);;) {
+		for (size_t length = strcmp(folder, "/") ? strlen(folder) : 0;;) {
 			if (v2)
 				snprintf(path, sizeof path, "/sys/fs/cgroup%.*s/%s", (int)length, folder, v2_file);
 			else
