@@ -230,42 +230,68 @@ static void check_vector(const struct check *c, const struct ptx_operand *o, con
 			check_value(c, &o->parts[i], type, !role->is_result);
 }
 
-/* Registers of a matrix fragment or a texture's vector: 32 bits, or a double each; halves of a texture. */
-static void check_fragment(const struct check *c, const struct ptx_operand *o, const struct isa_operand *role)
+static void check_length(const struct check *c, unsigned count, const struct fragment *want)
+{
+	if (!want->least || (count >= want->least && count <= want->most))
+		return;
+	if (want->least == want->most)
+		fail_operand(c, "%u register%s expected, not %u", want->least, want->least > 1 ? "s" : "", count);
+	fail_operand(c, "%u to %u registers expected, not %u", want->least, want->most, count);
+}
+
+/* A matrix fragment, a texture's result or its coordinates: a list of registers, or one alone. */
+static void check_registers(const struct check *c, const struct ptx_operand *o, const struct fragment *want, bool is_result)
 {
 	const struct ptx_operand *parts = o->kind == PTX_OP_VECTOR ? o->parts : o;
 	unsigned count = o->kind == PTX_OP_VECTOR ? o->part_count : 1;
-	if (o->kind == PTX_OP_PAIR) {
-		if (!role->pair)
-			fail_operand(c, "a pair of results is not possible here");
-		check_fragment(c, &o->parts[0], role);
-		check_result(c, &o->parts[1], role, (enum ptx_type)role->pair_type);
+	if (o->kind == PTX_OP_REGISTER && o->reg->vector > 1 && o->component < 0) {
+		if (want->bits && ptx_type_bits(o->reg->type) != want->bits)
+			fail_operand(c, "'%s' is of type .%s; %u bits expected", o->reg->name, ptx_type_name(o->reg->type), want->bits);
+		check_length(c, o->reg->vector, want);
 		return;
 	}
+	check_length(c, count, want);
 	for (unsigned i = 0; i < count; i++) {
 		const struct ptx_operand *part = &parts[i];
 		bool constant = part->kind == PTX_OP_IMMEDIATE || part->kind == PTX_OP_FLOAT;
-		if (part->kind == PTX_OP_SINK && role->is_result)
+		if (part->kind == PTX_OP_SINK && is_result)
 			continue;
-		if (part->kind != PTX_OP_REGISTER && !(constant && !role->is_result))
+		if (part->kind != PTX_OP_REGISTER && !(constant && !is_result))
 			fail_operand(c, "registers expected, not %s", kind_name(part));
-		if (part->kind == PTX_OP_REGISTER && part->reg->type == PTX_PRED)
-			fail_operand(c, "'%s' is a predicate", part->reg->name);
+		if (part->kind != PTX_OP_REGISTER)
+			continue;
+		check_register(c, part, PTX_TYPE_NONE);
+		if (part->reg->type == PTX_PRED || (want->bits && ptx_type_bits(part->reg->type) != want->bits))
+			fail_operand(c, "'%s' is of type .%s; %u bits expected", part->reg->name, ptx_type_name(part->reg->type),
+				     want->bits ? want->bits : 32);
 	}
+}
+
+static void check_fragment(const struct check *c, const struct ptx_operand *o, const struct isa_operand *role)
+{
+	struct fragment want = fragment_of(c->in->form, c->index);
+	if (o->kind != PTX_OP_PAIR) {
+		check_registers(c, o, &want, role->is_result);
+		return;
+	}
+	if (!role->pair)
+		fail_operand(c, "a pair of results is not possible here");
+	check_registers(c, &o->parts[0], &want, true);
+	check_result(c, &o->parts[1], role, (enum ptx_type)role->pair_type);
 }
 
 static void check_texture(const struct check *c, const struct ptx_operand *o)
 {
 	if (o->kind != PTX_OP_TEXTURE)
 		fail_operand(c, "a texture, surface or tensor with its coordinates expected, not %s", kind_name(o));
+	struct fragment want = fragment_coordinates(c->in->form);
 	check_base(c, &o->parts[0]);
 	for (unsigned i = 1; i < o->part_count; i++) {
 		const struct ptx_operand *part = &o->parts[i];
-		bool last = i + 1U == o->part_count;
-		if (part->kind == PTX_OP_VECTOR || (last && part->kind == PTX_OP_REGISTER) || (last && part->kind == PTX_OP_IMMEDIATE))
-			check_fragment(c, part, &(struct isa_operand){ 0 });
-		else if (last || (part->kind != PTX_OP_SYMBOL && part->kind != PTX_OP_REGISTER))
-			fail_operand(c, "coordinates expected, not %s", kind_name(part));
+		if (i + 1U == o->part_count || part->kind == PTX_OP_VECTOR)
+			check_registers(c, part, &want, false);
+		else if (part->kind != PTX_OP_SYMBOL && part->kind != PTX_OP_REGISTER)
+			fail_operand(c, "a sampler expected, not %s", kind_name(part));
 	}
 }
 

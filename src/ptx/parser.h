@@ -4,6 +4,7 @@
  *     names.c       interning, scopes, registers      operand.c   operands and instructions
  *     expression.c  constant expressions              variable.c  declarations and initialisers
  *     parser.c      directives, functions, modules    check.c     operands against the instruction set
+ *     fragment.c    lengths of matrix fragments        error.c     messages
  *
  * The first error ends the parse: parser_fail() jumps back to ptx_parse(), which releases everything
  * (all that is allocated lies in the module's arena, the parser's own, or vectors known to both). */
@@ -156,6 +157,13 @@ struct ptx_variable *variable_read_parameter(struct parser *p, bool is_entry, bo
 
 /* ---- error.c ---- */
 const char *ptx_text_at(const struct ptx_module *module, struct ptx_location location); /* NULL where there is no text */
+
+/* ---- fragment.c ---- */
+struct fragment {
+	unsigned least, most, bits; /* registers, and the size of one; 0: nothing is known */
+};
+struct fragment fragment_of(const struct ptx_form *form, unsigned operand);
+struct fragment fragment_coordinates(const struct ptx_form *form);
 
 /* ---- check.c ---- */
 void check_instruction(struct parser *p, const struct ptx_instruction *instruction);
