@@ -85,20 +85,29 @@ static void service_trap(struct cpu_block *block, uint32_t thread, uint32_t stat
 	end_kernel(run, status ? (int)status : STATUS_LAUNCH_FAILED);
 }
 
-static void service_texture(struct cpu_block *block, uint64_t object, uint64_t sampler, uint32_t form,
-			    const uint32_t *coordinates, uint32_t *out)
+static void service_texture(struct cpu_block *block, uint64_t object, uint32_t form, uint32_t lanes, uint32_t mask,
+			    const uint32_t *arguments, uint32_t *out)
 {
 	struct block_run *run = block->worker;
-	(void)object, (void)sampler, (void)form, (void)coordinates, (void)out;
+	(void)object, (void)form, (void)lanes, (void)mask, (void)arguments, (void)out;
 	log_error("kernel %s: texture fetches are not supported yet", run->launch->abi.name);
 	end_kernel(run, STATUS_NOT_SUPPORTED);
 }
 
-static void service_surface(struct cpu_block *block, uint64_t object, uint32_t form, const int32_t *coordinates, uint32_t *data)
+static void service_surface(struct cpu_block *block, uint64_t object, uint32_t form, uint32_t lanes, uint32_t mask,
+			    const int32_t *arguments, uint64_t *data)
 {
 	struct block_run *run = block->worker;
-	(void)object, (void)form, (void)coordinates, (void)data;
+	(void)object, (void)form, (void)lanes, (void)mask, (void)arguments, (void)data;
 	log_error("kernel %s: surface accesses are not supported yet", run->launch->abi.name);
+	end_kernel(run, STATUS_NOT_SUPPORTED);
+}
+
+static uint32_t service_query(struct cpu_block *block, uint64_t object, uint32_t what, uint32_t level)
+{
+	struct block_run *run = block->worker;
+	(void)object, (void)what, (void)level;
+	log_error("kernel %s: texture queries are not supported yet", run->launch->abi.name);
 	end_kernel(run, STATUS_NOT_SUPPORTED);
 }
 
@@ -139,6 +148,7 @@ const struct cpu_services cpu_services = {
 	.trap = service_trap,
 	.texture = service_texture,
 	.surface = service_surface,
+	.query = service_query,
 	.syscall = service_syscall,
 	.global_timer = service_global_timer,
 	.clock = service_clock,
