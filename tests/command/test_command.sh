@@ -5,7 +5,11 @@
 #
 # A copy of the command is put beside a lib/ with stand-ins, so that nothing here depends on the real libraries.
 set -u
-dragoman=$1 make_image=$2
+# An absolute path of a file given by a path that need not be.
+absolute() {
+	echo "$(cd "$(dirname "$1")" && pwd -P)/$(basename "$1")"
+}
+dragoman=$(absolute "$1") make_image=$(absolute "$2")
 shift 2
 cc=$*
 

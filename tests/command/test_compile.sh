@@ -3,8 +3,12 @@
 #
 #   test_compile.sh DRAGOMAN COMPILER_LIBRARY
 set -u
-dragoman=$1
-DRAGOMAN_COMPILER=$2
+# An absolute path of a file given by a path that need not be.
+absolute() {
+	echo "$(cd "$(dirname "$1")" && pwd -P)/$(basename "$1")"
+}
+dragoman=$(absolute "$1")
+DRAGOMAN_COMPILER=$(absolute "$2")
 export DRAGOMAN_COMPILER
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT

@@ -3,7 +3,11 @@
 #
 #   test_help.sh DRAGOMAN SOURCE_ROOT
 set -u
-dragoman=$1
+# An absolute path of a file given by a path that need not be.
+absolute() {
+	echo "$(cd "$(dirname "$1")" && pwd -P)/$(basename "$1")"
+}
+dragoman=$(absolute "$1")
 cd "$2" || exit 1
 status=0
 
