@@ -125,6 +125,9 @@ check 'no command' 2 '' "$overview" dragoman
 check 'help' 0 "$overview" '' dragoman --help
 check 'unknown command' 2 '' "dragoman: no command 'walk'; see dragoman --help" dragoman walk
 check 'unknown option' 2 '' "dragoman: no option '--walk'; see dragoman --help" dragoman --walk
+if [ -e /dev/full ]; then
+	check 'full disk' 1 '' 'dragoman: cannot write: No space left on device' sh -c 'dragoman --help >/dev/full'
+fi
 run_usage='usage: dragoman run [-v] [--device cpu|amd|auto] [--] PROGRAM [ARGUMENT...]'
 
 # ---- run: programs that start ---------------------------------------------------------------------------------
