@@ -129,7 +129,7 @@ static CUresult place_pointer(struct copy_side *side, const struct copy *copy)
 		return CUDA_ERROR_INVALID_VALUE;
 	base += side->z * side->slice + side->y * side->row + side->x;
 	side->pointer = (void *)base;
-	if (memory_map_find(base, &found) && found.kind != MEMORY_RESERVED) {
+	if (memory_map_find(base, &found)) {
 		bool pinned = found.kind == MEMORY_HOST || found.kind == MEMORY_REGISTERED;
 
 		if (side->writes && found.read_only)

@@ -228,7 +228,7 @@ void event_release(struct event *event);
 /* ---- memory -------------------------------------------------------------------------------------------- */
 
 enum memory_kind { MEMORY_DEVICE, MEMORY_HOST, MEMORY_REGISTERED, MEMORY_MANAGED, MEMORY_POOL, MEMORY_MAPPED,
-		   MEMORY_RESERVED, MEMORY_SYMBOL, MEMORY_ARRAY, MEMORY_GRAPH, MEMORY_IPC };
+		   MEMORY_SYMBOL, MEMORY_ARRAY, MEMORY_GRAPH, MEMORY_IPC };
 
 struct allocation { /* a range of addresses that programs may use; see memory_map.c */
 	struct allocation *left, *right;

@@ -13,4 +13,9 @@ CUresult ipc_event_wait(struct ipc_event *ipc, struct queue *queue);
 CUresult ipc_event_query(struct ipc_event *ipc);
 CUresult ipc_event_synchronize(struct ipc_event *ipc);
 
+/* Before an allocation's memory goes back: it is no longer shared. */
+void ipc_memory_release(struct allocation *allocation);
+/* Unmaps another process's memory. */
+void ipc_memory_close(const struct allocation *allocation);
+
 #endif

@@ -11,6 +11,7 @@
 #include "api/cuda_impl.h"
 #include "driver/capture.h"
 #include "driver/graph.h"
+#include "driver/ipc.h"
 #include "driver/pool.h"
 
 enum { PITCH_ALIGN = 512 };
@@ -42,7 +43,7 @@ static CUresult obtain(struct context *context, size_t size, enum memory_kind ki
 	return (CUresult)ops->allocate(device, size, pointer);
 }
 
-static void give_back(const struct allocation *allocation)
+static void give_back(struct allocation *allocation)
 {
 	struct context *context = allocation->context;
 	void *memory = (void *)allocation->base;
@@ -55,6 +56,9 @@ static void give_back(const struct allocation *allocation)
 			munmap(memory, allocation->size);
 		break;
 	case MEMORY_DEVICE:
+		ipc_memory_release(allocation);
+		context->ops->release(context->device->device, memory);
+		break;
 	case MEMORY_MANAGED:
 	case MEMORY_ARRAY:
 		context->ops->release(context->device->device, memory);
@@ -62,6 +66,7 @@ static void give_back(const struct allocation *allocation)
 	case MEMORY_POOL:
 		pool_give_back(allocation);
 		break;
+	case MEMORY_IPC: ipc_memory_close(allocation); break;
 	default: /* not ours to release */
 		break;
 	}
@@ -149,8 +154,8 @@ bool memory_is_device(uintptr_t address, size_t size, struct allocation *found)
 
 	if (!found)
 		found = &local;
-	if (!memory_map_find(address, found) || found->kind == MEMORY_RESERVED)
-		return false;
+	if (!memory_map_find(address, found) || (found->kind == MEMORY_MAPPED && !found->flags))
+		return false; /* nothing there, or mapped without access */
 	if (size <= found->size - (address - found->base))
 		return true;
 	/* Neighbouring mappings of one reservation are one range to programs. */

@@ -36,7 +36,7 @@ static CUresult attribute_of(void *out, CUpointer_attribute attribute, CUdevicep
 	case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE: *(unsigned char *)out = a->kind == MEMORY_DEVICE; break;
 	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: *(CUdeviceptr *)out = a->base; break;
 	case CU_POINTER_ATTRIBUTE_RANGE_SIZE: *(size_t *)out = a->size; break;
-	case CU_POINTER_ATTRIBUTE_MAPPED: *(unsigned char *)out = a->kind != MEMORY_RESERVED; break;
+	case CU_POINTER_ATTRIBUTE_MAPPED: *(unsigned char *)out = 1; break;
 	case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES: *(unsigned *)out = pool_handle_types(a); break;
 	case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE: *(unsigned char *)out = 0; break;
 	case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS: *(unsigned *)out = CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE; break;

@@ -1,0 +1,455 @@
+/* Virtual memory management: addresses and memory apart. CUDA Driver API 6.14.
+ * A memory handle is a memfd; mapping it is mmap over a reserved range. This needs a device that works on the host's
+ * memory, as the CPU back end does. */
+#define _GNU_SOURCE
+#include "driver/driver.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "api/cuda_impl.h"
+
+enum { UNIT = 2 << 20 };
+
+struct memory { /* behind CUmemGenericAllocationHandle */
+	struct handle handle;
+	int file;
+	size_t size;
+	CUmemAllocationProp properties;
+	_Atomic uint32_t uses; /* the program's handles, and mappings */
+};
+
+struct reservation {
+	struct reservation *next;
+	uintptr_t base;
+	size_t size;
+	size_t mapped;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the reservations */
+static struct reservation *reservations;
+
+static bool is_unit_multiple(uint64_t value)
+{
+	return value && value % UNIT == 0;
+}
+
+static struct memory *memory_of(CUmemGenericAllocationHandle handle)
+{
+	return handle_check((const void *)(uintptr_t)handle, HANDLE_MEMORY);
+}
+
+static void memory_unref(struct memory *memory)
+{
+	if (atomic_fetch_sub(&memory->uses, 1) != 1)
+		return;
+	close(memory->file);
+	handle_destroy(memory);
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+static CUresult check_properties(const CUmemAllocationProp *p)
+{
+	struct driver_device *device;
+
+	if (!p || p->type != CU_MEM_ALLOCATION_TYPE_PINNED)
+		return CUDA_ERROR_INVALID_VALUE;
+	if ((unsigned)p->requestedHandleTypes & ~(unsigned)CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+		return api_error(CUDA_ERROR_NOT_SUPPORTED, "memory is shared by file descriptors only");
+	switch ((int)p->location.type) {
+	case CU_MEM_LOCATION_TYPE_DEVICE: device = driver_device(p->location.id); break;
+	case CU_MEM_LOCATION_TYPE_HOST:
+	case CU_MEM_LOCATION_TYPE_HOST_NUMA:
+	case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT: device = driver_device(0); break;
+	default: return CUDA_ERROR_INVALID_VALUE;
+	}
+	if (!device)
+		return CUDA_ERROR_INVALID_DEVICE;
+	if (!device->properties.pageable_access)
+		return api_error(CUDA_ERROR_NOT_SUPPORTED, "virtual memory management needs a device that shares the host's memory");
+	return CUDA_SUCCESS;
+}
+
+CUresult impl_cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *properties,
+					    CUmemAllocationGranularity_flags option)
+{
+	CUresult status;
+
+	REQUIRE_READY();
+	if (!granularity || (option != CU_MEM_ALLOC_GRANULARITY_MINIMUM && option != CU_MEM_ALLOC_GRANULARITY_RECOMMENDED))
+		return CUDA_ERROR_INVALID_VALUE;
+	status = check_properties(properties);
+	if (!status)
+		*granularity = UNIT;
+	return status;
+}
+
+static CUresult memory_new(int file, size_t size, const CUmemAllocationProp *properties, CUmemGenericAllocationHandle *handle)
+{
+	struct memory *memory = handle_create(HANDLE_MEMORY);
+
+	if (!memory) {
+		close(file);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	memory->file = file;
+	memory->size = size;
+	memory->properties = *properties;
+	atomic_init(&memory->uses, 1);
+	*handle = (CUmemGenericAllocationHandle)(uintptr_t)memory;
+	return CUDA_SUCCESS;
+}
+
+CUresult impl_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *properties,
+			  unsigned long long flags)
+{
+	struct driver_device *device;
+	uint64_t available, total;
+	int file;
+	CUresult status;
+
+	REQUIRE_READY();
+	if (!handle || flags || !is_unit_multiple(size))
+		return CUDA_ERROR_INVALID_VALUE;
+	status = check_properties(properties);
+	if (status)
+		return status;
+	device = driver_device(properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? properties->location.id : 0);
+	status = (CUresult)device->ops->memory_info(device->device, &available, &total);
+	if (status)
+		return status;
+	if (size > available)
+		return api_error(CUDA_ERROR_OUT_OF_MEMORY, "%zu bytes, %llu are free", size, (unsigned long long)available);
+	file = memfd_create("dragoman", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (file < 0)
+		return api_error(CUDA_ERROR_OPERATING_SYSTEM, "memfd_create: %s", strerror(errno));
+	if (ftruncate(file, (off_t)size)) {
+		close(file);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	return memory_new(file, size, properties, handle);
+}
+
+CUresult impl_cuMemRelease(CUmemGenericAllocationHandle handle)
+{
+	struct memory *memory;
+
+	REQUIRE_READY();
+	memory = memory_of(handle);
+	if (!memory)
+		return CUDA_ERROR_INVALID_VALUE;
+	memory_unref(memory);
+	return CUDA_SUCCESS;
+}
+
+CUresult impl_cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *properties, CUmemGenericAllocationHandle handle)
+{
+	struct memory *memory;
+
+	REQUIRE_READY();
+	memory = memory_of(handle);
+	if (!properties || !memory)
+		return CUDA_ERROR_INVALID_VALUE;
+	*properties = memory->properties;
+	return CUDA_SUCCESS;
+}
+
+CUresult impl_cuMemExportToShareableHandle(void *out, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType type,
+					   unsigned long long flags)
+{
+	struct memory *memory;
+	int file;
+
+	REQUIRE_READY();
+	memory = memory_of(handle);
+	if (!out || !memory || flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || !(memory->properties.requestedHandleTypes & type))
+		return api_error(CUDA_ERROR_INVALID_VALUE, "the memory was not made to be shared by that type of handle");
+	file = fcntl(memory->file, F_DUPFD_CLOEXEC, 0);
+	if (file < 0)
+		return CUDA_ERROR_OPERATING_SYSTEM;
+	*(int *)out = file;
+	return CUDA_SUCCESS;
+}
+
+CUresult impl_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *os_handle, CUmemAllocationHandleType type)
+{
+	CUmemAllocationProp properties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0},
+					  .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR};
+	struct stat info;
+	int file = (int)(uintptr_t)os_handle;
+
+	REQUIRE_READY();
+	if (!handle)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+		return api_error(CUDA_ERROR_NOT_SUPPORTED, "memory is shared by file descriptors only");
+	/* Only a memfd answers F_GET_SEALS. */
+	if (fcntl(file, F_GET_SEALS) < 0 || fstat(file, &info) || !is_unit_multiple((uint64_t)info.st_size))
+		return api_error(CUDA_ERROR_INVALID_VALUE, "file descriptor %d is no shared memory of ours", file);
+	file = fcntl(file, F_DUPFD_CLOEXEC, 0);
+	if (file < 0)
+		return CUDA_ERROR_OPERATING_SYSTEM;
+	return memory_new(file, (size_t)info.st_size, &properties, handle);
+}
+
+/* ---- addresses ------------------------------------------------------------------------------------------------------ */
+
+/* Reserves more than is asked for where that is needed for the alignment, and gives the rest back. */
+static void *reserve(uintptr_t hint, size_t size, size_t align)
+{
+	uint8_t *at = mmap((void *)hint, size + align, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint8_t *base;
+
+	if (at == MAP_FAILED)
+		return NULL;
+	base = (uint8_t *)align_up((uintptr_t)at, align);
+	if (base > at)
+		munmap(at, (size_t)(base - at));
+	if (base < at + align)
+		munmap(base + size, (size_t)(at + align - base));
+	return base;
+}
+
+CUresult impl_cuMemAddressReserve(CUdeviceptr *pointer, size_t size, size_t alignment, CUdeviceptr address,
+				  unsigned long long flags)
+{
+	struct reservation *reservation;
+	void *base;
+
+	REQUIRE_READY();
+	if (!pointer || !is_unit_multiple(size) || alignment & (alignment - 1) || flags || size > SIZE_MAX / 4 || alignment > SIZE_MAX / 4)
+		return CUDA_ERROR_INVALID_VALUE;
+	reservation = malloc(sizeof *reservation);
+	base = reservation ? reserve((uintptr_t)address, size, alignment > UNIT ? alignment : UNIT) : NULL;
+	if (!base) {
+		free(reservation);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	*reservation = (struct reservation){NULL, (uintptr_t)base, size, 0};
+	pthread_mutex_lock(&lock);
+	reservation->next = reservations;
+	reservations = reservation;
+	pthread_mutex_unlock(&lock);
+	*pointer = (CUdeviceptr)(uintptr_t)base;
+	return CUDA_SUCCESS;
+}
+
+CUresult impl_cuMemAddressFree(CUdeviceptr pointer, size_t size)
+{
+	struct reservation *found = NULL;
+	CUresult status = CUDA_SUCCESS;
+
+	REQUIRE_READY();
+	pthread_mutex_lock(&lock);
+	for (struct reservation **link = &reservations; *link; link = &(*link)->next) {
+		if ((*link)->base != pointer || (*link)->size != size)
+			continue;
+		found = *link;
+		if (found->mapped)
+			status = api_error(CUDA_ERROR_INVALID_VALUE, "memory is still mapped there");
+		else
+			*link = found->next;
+		break;
+	}
+	pthread_mutex_unlock(&lock);
+	if (!found)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!status) {
+		munmap((void *)found->base, found->size);
+		free(found);
+	}
+	return status;
+}
+
+static struct reservation *reservation_locked(uintptr_t base, size_t size)
+{
+	for (struct reservation *r = reservations; r; r = r->next)
+		if (base >= r->base && size <= r->size && base - r->base <= r->size - size)
+			return r;
+	return NULL;
+}
+
+static struct driver_device *device_of(const struct memory *memory)
+{
+	return driver_device(memory->properties.location.type == CU_MEM_LOCATION_TYPE_DEVICE ? memory->properties.location.id : 0);
+}
+
+static CUresult map_locked(uintptr_t base, size_t size, size_t offset, struct memory *memory)
+{
+	struct reservation *reservation = reservation_locked(base, size);
+	struct allocation *allocation;
+	CUresult status;
+
+	if (!reservation)
+		return api_error(CUDA_ERROR_INVALID_VALUE, "the range is not reserved");
+	allocation = calloc(1, sizeof *allocation);
+	if (!allocation)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	allocation->kind = MEMORY_MAPPED;
+	allocation->base = base;
+	allocation->size = size;
+	allocation->device = device_of(memory);
+	allocation->owner = memory;
+	allocation->flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+	status = memory_map_add(allocation);
+	if (status) {
+		free(allocation);
+		return api_error(CUDA_ERROR_INVALID_VALUE, "memory is mapped there already");
+	}
+	if (mmap((void *)base, size, PROT_NONE, MAP_SHARED | MAP_FIXED, memory->file, (off_t)offset) == MAP_FAILED) {
+		free(memory_map_remove(base));
+		return api_error(CUDA_ERROR_OPERATING_SYSTEM, "mmap: %s", strerror(errno));
+	}
+	reservation->mapped += size;
+	atomic_fetch_add(&memory->uses, 1);
+	return CUDA_SUCCESS;
+}
+
+CUresult impl_cuMemMap(CUdeviceptr pointer, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
+		       unsigned long long flags)
+{
+	struct memory *memory;
+	CUresult status;
+
+	REQUIRE_READY();
+	memory = memory_of(handle);
+	if (!memory || flags || !is_unit_multiple(size) || pointer % UNIT || offset % UNIT || offset > memory->size ||
+	    size > memory->size - offset)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&lock);
+	status = map_locked((uintptr_t)pointer, size, offset, memory);
+	pthread_mutex_unlock(&lock);
+	return status;
+}
+
+/* Is [base, base + size) made of whole mappings? */
+static bool is_covered(uintptr_t base, size_t size)
+{
+	uintptr_t end = base + size;
+	struct allocation found;
+
+	while (base < end) {
+		if (!memory_map_find(base, &found) || found.kind != MEMORY_MAPPED || found.base != base || found.size > end - base)
+			return false;
+		base += found.size;
+	}
+	return size > 0;
+}
+
+static void wait_for_everybody(void)
+{
+	for (struct context *c = handle_next(NULL, HANDLE_CONTEXT); c; c = handle_next(c, HANDLE_CONTEXT))
+		if (atomic_load(&c->live))
+			context_synchronize(c);
+}
+
+CUresult impl_cuMemUnmap(CUdeviceptr pointer, size_t size)
+{
+	uintptr_t base = (uintptr_t)pointer, end = base + size;
+	struct reservation *reservation;
+
+	REQUIRE_READY();
+	if (!is_covered(base, size))
+		return api_error(CUDA_ERROR_INVALID_VALUE, "the range is not made of whole mappings");
+	wait_for_everybody();
+	pthread_mutex_lock(&lock);
+	reservation = reservation_locked(base, size);
+	while (reservation && base < end) {
+		struct allocation *allocation = memory_map_remove(base);
+
+		if (!allocation)
+			break;
+		mmap((void *)base, allocation->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+		reservation->mapped -= allocation->size;
+		base += allocation->size;
+		memory_unref(allocation->owner);
+		free(allocation);
+	}
+	pthread_mutex_unlock(&lock);
+	return CUDA_SUCCESS;
+}
+
+static void set_flags(struct allocation *allocation, void *flags)
+{
+	allocation->flags = *(const unsigned *)flags;
+	allocation->read_only = allocation->flags == CU_MEM_ACCESS_FLAGS_PROT_READ;
+}
+
+/* There is one set of page tables: the widest access that any device is given is what all have. */
+CUresult impl_cuMemSetAccess(CUdeviceptr pointer, size_t size, const CUmemAccessDesc *access, size_t count)
+{
+	uintptr_t base = (uintptr_t)pointer, end = base + size;
+	unsigned flags = 0;
+	struct allocation found;
+	int protection;
+
+	REQUIRE_READY();
+	if (!access || !count || !is_covered(base, size))
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < count; i++) {
+		if (access[i].location.type == CU_MEM_LOCATION_TYPE_DEVICE && !driver_device(access[i].location.id))
+			return CUDA_ERROR_INVALID_DEVICE;
+		if (access[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE && access[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READ &&
+		    access[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+			return CUDA_ERROR_INVALID_VALUE;
+		flags |= access[i].flags;
+	}
+	protection = flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? PROT_READ | PROT_WRITE :
+		     flags == CU_MEM_ACCESS_FLAGS_PROT_READ	 ? PROT_READ :
+								   PROT_NONE;
+	for (; base < end && memory_map_find(base, &found); base += found.size) {
+		if (mprotect((void *)base, found.size, protection))
+			return api_error(CUDA_ERROR_OPERATING_SYSTEM, "mprotect: %s", strerror(errno));
+		memory_map_edit(base, set_flags, &flags);
+	}
+	return CUDA_SUCCESS;
+}
+
+CUresult impl_cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location, CUdeviceptr pointer)
+{
+	struct allocation found;
+
+	REQUIRE_READY();
+	if (!flags || !location || !memory_map_find(pointer, &found) || found.kind != MEMORY_MAPPED)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (location->type == CU_MEM_LOCATION_TYPE_DEVICE && !driver_device(location->id))
+		return CUDA_ERROR_INVALID_DEVICE;
+	*flags = found.flags;
+	return CUDA_SUCCESS;
+}
+
+CUresult impl_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *address)
+{
+	struct allocation found;
+	struct memory *memory;
+
+	REQUIRE_READY();
+	if (!handle || !memory_map_find((uintptr_t)address, &found) || found.kind != MEMORY_MAPPED)
+		return CUDA_ERROR_INVALID_VALUE;
+	memory = found.owner;
+	atomic_fetch_add(&memory->uses, 1);
+	*handle = (CUmemGenericAllocationHandle)(uintptr_t)memory;
+	return CUDA_SUCCESS;
+}
+
+CUresult impl_cuMemMapArrayAsync(CUarrayMapInfo *list, unsigned int count, CUstream stream)
+{
+	REQUIRE_READY();
+	(void)list, (void)count, (void)stream;
+	return api_error(CUDA_ERROR_NOT_SUPPORTED, "sparse arrays are not supported");
+}
+
+CUresult impl_cuMemGetHandleForAddressRange(void *handle, CUdeviceptr pointer, size_t size, CUmemRangeHandleType type,
+					    unsigned long long flags)
+{
+	REQUIRE_READY();
+	(void)handle, (void)pointer, (void)size, (void)type, (void)flags;
+	return api_error(CUDA_ERROR_NOT_SUPPORTED, "memory has no DMA-BUF handles here");
+}
