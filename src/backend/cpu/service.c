@@ -3,6 +3,7 @@
  * CUDA C++ Programming Guide, "Assertion"). */
 #define _GNU_SOURCE
 #include "backend/cpu/cpu.h"
+#include "backend/cpu/texture_object.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -85,30 +86,9 @@ static void service_trap(struct cpu_block *block, uint32_t thread, uint32_t stat
 	end_kernel(run, status ? (int)status : STATUS_LAUNCH_FAILED);
 }
 
-static void service_texture(struct cpu_block *block, uint64_t object, uint32_t form, uint32_t lanes, uint32_t mask,
-			    const uint32_t *arguments, uint32_t *out)
+void cpu_service_end(struct cpu_block *block, int status)
 {
-	struct block_run *run = block->worker;
-	(void)object, (void)form, (void)lanes, (void)mask, (void)arguments, (void)out;
-	log_error("kernel %s: texture fetches are not supported yet", run->launch->abi.name);
-	end_kernel(run, STATUS_NOT_SUPPORTED);
-}
-
-static void service_surface(struct cpu_block *block, uint64_t object, uint32_t form, uint32_t lanes, uint32_t mask,
-			    const int32_t *arguments, uint64_t *data)
-{
-	struct block_run *run = block->worker;
-	(void)object, (void)form, (void)lanes, (void)mask, (void)arguments, (void)data;
-	log_error("kernel %s: surface accesses are not supported yet", run->launch->abi.name);
-	end_kernel(run, STATUS_NOT_SUPPORTED);
-}
-
-static uint32_t service_query(struct cpu_block *block, uint64_t object, uint32_t what, uint32_t level)
-{
-	struct block_run *run = block->worker;
-	(void)object, (void)what, (void)level;
-	log_error("kernel %s: texture queries are not supported yet", run->launch->abi.name);
-	end_kernel(run, STATUS_NOT_SUPPORTED);
+	end_kernel(block->worker, status);
 }
 
 static uint64_t service_syscall(struct cpu_block *block, uint32_t thread, uint32_t number, const void *parameters)
@@ -146,9 +126,9 @@ const struct cpu_services cpu_services = {
 	.release = service_release,
 	.assert_fail = service_assert_fail,
 	.trap = service_trap,
-	.texture = service_texture,
-	.surface = service_surface,
-	.query = service_query,
+	.texture = cpu_texture_fetch,
+	.surface = cpu_surface_access,
+	.query = cpu_texture_query,
 	.syscall = service_syscall,
 	.global_timer = service_global_timer,
 	.clock = service_clock,
