@@ -226,6 +226,17 @@ static void begin_kernel(struct emitter *e)
 	e->state->thread_end = LLVMGetParam(e->function, 2);
 }
 
+/* LLVM must not know that nobody else has this memory: it would turn each access that may go there into a branch. */
+static LLVMValueRef make_scratch(struct emitter *e)
+{
+	LLVMValueRef own = LLVMBuildAlloca(e->b, LLVMArrayType2(int_type(e, 64), 32), "scratch");
+	LLVMSetAlignment(own, 64);
+	LLVMTypeRef pointer = ptr_type(e), type = LLVMFunctionType(pointer, &pointer, 1, 0);
+	static const char constraints[] = "=r,0";
+	LLVMValueRef hide = LLVMGetInlineAsm(type, "", 0, constraints, sizeof constraints - 1, 0, 0, LLVMInlineAsmDialectATT, 0);
+	return LLVMBuildCall2(e->b, type, hide, &own, 1, "scratch");
+}
+
 static void begin_function(struct emitter *e)
 {
 	struct emitter_state *s = e->state;
@@ -258,8 +269,7 @@ static void begin_function(struct emitter *e)
 		LLVMSetAlignment(own, 64);
 		s->local = LLVMBuildPtrToInt(e->b, own, i64, "");
 	}
-	s->scratch = LLVMBuildAlloca(e->b, LLVMArrayType2(i64, 32), "scratch");
-	LLVMSetAlignment(s->scratch, 64);
+	s->scratch = make_scratch(e);
 	LLVMBuildBr(e->b, s->group_head);
 	LLVMValueRef lanes[MAX_WIDTH];
 	for (unsigned i = 0; i < e->width; i++)
