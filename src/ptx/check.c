@@ -124,6 +124,8 @@ static void check_value(const struct check *c, const struct ptx_operand *o, enum
 		check_register(c, o, type);
 	else if (constants && (o->kind == PTX_OP_IMMEDIATE || o->kind == PTX_OP_FLOAT))
 		check_constant(c, o, type);
+	else if (constants && o->kind == PTX_OP_SREG)
+		return; /* only mov reads them by the manual, but PTX 1 and 2 had them anywhere, and drivers still take it */
 	else
 		fail_operand(c, "a register%s expected, not %s", constants ? " or a constant" : "", kind_name(o));
 }
@@ -358,6 +360,21 @@ static void check_sreg(const struct check *c, const struct ptx_operand *o, enum 
 		fail_operand(c, "'%s' needs PTX ISA %u.%u and target sm_%u", sreg->name, sreg->version / 10U, sreg->version % 10U, sreg->sm);
 }
 
+/* Without a type to go by: what it consists of is sound. */
+static void check_any_part(const struct check *c, const struct ptx_operand *o, const struct isa_operand *role)
+{
+	if (o->kind == PTX_OP_VECTOR)
+		check_registers(c, o, &(struct fragment){ 0 }, role->is_result);
+	else if (o->kind == PTX_OP_REGISTER && (o->reg->vector == 1 || o->component >= 0))
+		check_register(c, o, PTX_TYPE_NONE);
+	else if (o->kind == PTX_OP_ADDRESS)
+		check_base(c, &o->parts[0]);
+	else if (o->kind == PTX_OP_SYMBOL && !variable_of(o))
+		fail_operand(c, "'%s' is not a variable", o->symbol->name);
+	else if (o->kind == PTX_OP_TEXTURE || o->kind == PTX_OP_LIST)
+		fail_operand(c, "%s is not possible here", kind_name(o));
+}
+
 /* An operand that may be many things: `mov`'s source, `cvta`'s variable, an indirect call's parts. */
 static void check_any(const struct check *c, const struct ptx_operand *o, const struct isa_operand *role)
 {
@@ -370,8 +387,10 @@ static void check_any(const struct check *c, const struct ptx_operand *o, const 
 		check_sreg(c, o, is_mov ? type : (enum ptx_type)isa_sregs[o->sreg].type);
 	if (role->is_result && o->kind != PTX_OP_REGISTER && o->kind != PTX_OP_VECTOR)
 		fail_operand(c, "a register expected, not %s", kind_name(o));
-	if (!is_mov)
+	if (!is_mov) {
+		check_any_part(c, o, role);
 		return;
+	}
 	if (o->kind == PTX_OP_VECTOR)
 		check_packed(c, o, type, role->is_result);
 	else if (o->kind == PTX_OP_REGISTER && o->reg->vector > 1 && o->component < 0)
@@ -447,10 +466,35 @@ static bool is_function(const struct ptx_operand *o)
 
 static void check_arguments(const struct check *c, const struct ptx_operand *list, const struct ptx_function *callee, bool results)
 {
+	struct ptx_variable *const *formal = results ? callee->results.data : callee->parameters.data;
 	size_t count = results ? callee->results.count : callee->parameters.count, given = list ? list->part_count : 0;
 	if (given != count)
 		fail_operand(c, "'%s' has %zu %s%s, not %zu", callee->symbol.name, count, results ? "result" : "parameter",
 			     count == 1 ? "" : "s", given);
+	for (size_t i = 0; i < count; i++) {
+		const struct ptx_variable *v = variable_of(&list->parts[i]);
+		if (v ? v->size != formal[i]->size && !formal[i]->unsized && !v->unsized :
+			list->parts[i].kind == PTX_OP_REGISTER && ptx_type_bits(list->parts[i].reg->type) != formal[i]->size * 8 &&
+				formal[i]->type != PTX_PRED)
+			fail_operand(c, "%s %zu of '%s' is of %llu bytes", results ? "result" : "parameter", i + 1, callee->symbol.name,
+				     (unsigned long long)formal[i]->size);
+	}
+}
+
+/* Registers, constants and .param variables; a result is no constant. */
+static void check_list(const struct check *c, const struct ptx_operand *list, bool results)
+{
+	for (unsigned i = 0; list && i < list->part_count; i++) {
+		const struct ptx_operand *part = &list->parts[i];
+		const struct ptx_variable *v = variable_of(part);
+		bool constant = part->kind == PTX_OP_IMMEDIATE || part->kind == PTX_OP_FLOAT;
+		if (part->kind == PTX_OP_SINK && results)
+			continue;
+		if (part->kind == PTX_OP_REGISTER)
+			check_register(c, part, PTX_TYPE_NONE);
+		else if (!(v && v->space == PTX_SPACE_PARAM && !part->offset) && !(constant && !results))
+			fail_operand(c, "%s %u is neither a register nor a .param variable", results ? "result" : "parameter", i + 1);
+	}
 }
 
 /* (results), callee, (parameters), targets; messages point at the callee. */
@@ -469,6 +513,8 @@ static void check_call(struct check *c)
 		parameters = &in->operands[at++];
 	if (at < in->operand_count && in->operands[at].kind == PTX_OP_SYMBOL)
 		targets = &in->operands[at++];
+	check_list(c, results, true);
+	check_list(c, parameters, false);
 	if (is_function(callee)) {
 		const struct ptx_function *f = (const struct ptx_function *)callee->symbol;
 		if (f->is_entry)
