@@ -29,7 +29,7 @@ enum isa_flags {
 	ISA_UNIFORM = 1 << 9,     /* result is the same in all lanes of a warp whatever the operands (vote, redux, elect's mask …) */
 	ISA_VARYING = 1 << 10,    /* result differs by lane whatever the operands (shfl, atom …) */
 	ISA_TRAPS = 1 << 11,      /* pure, but must not run for dead lanes as it is (integer div, rem by zero): guard the operand */
-	ISA_BITS = 1 << 12,       /* NaNs of a float result are as the emitter leaves them, not the GPU's one NaN */
+	ISA_BITS = 1 << 14,       /* NaNs of a float result are as the emitter leaves them, not the GPU's one NaN */
 	ISA_WIDE = 1 << 12,       /* a register may be wider than the type it is used with (ld, st, cvt) */
 	ISA_SELECT = 1 << 13,     /* operands may select bytes or halves (%r1.b0, %r1.h10) and be negated: video */
 };

@@ -341,11 +341,29 @@ static void read_body_directive(struct parser *p)
 	}
 }
 
+/* Behind a comment or string that begins at `at`; `at` itself where none does. */
+static const char *skip_quoted(const struct parser *p, const char *at)
+{
+	const char *end = p->lexer.end, *found = NULL;
+	if (*at == '"')
+		for (found = at + 1; found < end && *found != '"' && *found != '\n'; found++)
+			found += *found == '\\';
+	else if (at[0] == '/' && at[1] == '/')
+		found = memchr(at, '\n', (size_t)(end - at));
+	else if (at[0] == '/' && at[1] == '*')
+		found = strstr(at + 2, "*/");
+	else
+		return at;
+	return found && found < end ? found : end;
+}
+
 /* Room for every statement of the body: what is not used of it is never touched. */
 static uint32_t count_statements(const struct parser *p)
 {
 	uint32_t count = 0, depth = 1;
-	for (const char *at = p->token.text + 1; depth && *at; at++) {
+	for (const char *at = p->token.text + 1; depth && at < p->lexer.end; at++) {
+		if (*at == '/' || *at == '"')
+			at = skip_quoted(p, at);
 		count += *at == ';';
 		depth += (uint32_t)(*at == '{') - (uint32_t)(*at == '}');
 	}

@@ -44,8 +44,11 @@ static const char *symbol_name(const struct printer *p, const struct ptx_symbol 
 static const char *unique_name(struct printer *p, const char *name)
 {
 	const char *text = name;
-	for (unsigned i = 1; map_get(&p->taken, text) || map_get(&p->module->symbols, text); i++)
-		text = arena_printf(&p->arena, "%s$%u", name, i);
+	uintptr_t number = (uintptr_t)map_get(&p->taken, name); /* that was given last; a name has thousands at times */
+	while (map_get(&p->taken, text) || map_get(&p->module->symbols, text))
+		text = arena_printf(&p->arena, "%s$%u", name, (unsigned)number++);
+	if (number)
+		map_put(&p->taken, name, (void *)number);
 	map_put(&p->taken, text, (void *)(uintptr_t)1);
 	return text;
 }

@@ -239,7 +239,7 @@ static const struct ptx_symbol *read_address_of(struct parser *p, bool *generic)
 {
 	struct ptx_location location = token_location(&p->token);
 	struct name *name = parser_take_name(p, "a name");
-	if (!strcmp(name->text, "generic") && parser_at(p, '(')) {
+	if (!strcmp(name->text, "generic") && parser_at(p, '(') && !*generic) {
 		parser_next(p);
 		*generic = true;
 		const struct ptx_symbol *symbol = read_address_of(p, generic);
@@ -286,6 +286,15 @@ static void read_mask(struct parser *p, struct ptx_initial *element)
 	element->mask_bytes = (uint8_t)bytes;
 }
 
+static uint64_t read_number(struct parser *p, enum ptx_type type)
+{
+	struct ptx_location location = token_location(&p->token);
+	struct constant c = expression_read(p);
+	if (c.is_float && type != PTX_F32 && type != PTX_F64)
+		parser_fail(p, location, "a floating-point constant where .%s is expected", ptx_type_name(type));
+	return constant_bits(c, type);
+}
+
 static void read_element(struct parser *p, struct filler *f)
 {
 	struct ptx_initial element = { .type = f->variable->type };
@@ -294,7 +303,7 @@ static void read_element(struct parser *p, struct filler *f)
 	else if (p->token.kind == TOKEN_NAME && !(p->token.length == 7 && !memcmp(p->token.text, "WARP_SZ", 7)))
 		read_symbol_element(p, &element);
 	else
-		element.bits = constant_bits(expression_read(p), element.type);
+		element.bits = read_number(p, element.type);
 	add_element(p, f, element);
 }
 

@@ -98,9 +98,9 @@ int main(int argc, char **argv)
 {
 	const char *setting = getenv("DRAGOMAN_TEST_MUTATIONS");
 	long count = setting ? strtol(setting, NULL, 10) : 10000, modules = 0;
-	struct text seeds[64] = { 0 };
+	struct text *seeds = calloc((size_t)argc, sizeof *seeds);
 	int seed_count = 0;
-	for (int i = 1; i < argc && seed_count < 64; i++)
+	for (int i = 1; seeds && i < argc; i++)
 		if (!read_file(argv[i], &seeds[seed_count++])) {
 			fprintf(stderr, "cannot read %s\n", argv[i]);
 			return 2;
@@ -121,6 +121,7 @@ int main(int argc, char **argv)
 	}
 	for (int i = 0; i < seed_count; i++)
 		text_fini(&seeds[i]);
+	free(seeds);
 	printf("%ld mutations of %d files: %ld were still PTX\n", count, seed_count, modules);
 	return seed_count ? 0 : 2;
 }
