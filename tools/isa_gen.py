@@ -11,7 +11,7 @@ import re
 import sys
 
 FLAGS = ['pure', 'reads', 'writes', 'atomic', 'convergent', 'barrier', 'branch', 'call', 'effect',
-         'uniform', 'varying', 'traps', 'wide', 'select']
+         'uniform', 'varying', 'traps', 'bits', 'wide', 'select']
 SHAPES = ['none', 'mov', 'cvt', 'add', 'sub', 'mul', 'mulwide', 'mad', 'madwide', 'shl', 'shr',
           'and', 'or', 'xor', 'not', 'neg', 'abs', 'min', 'max', 'select', 'compare', 'load']
 ROLES = {'label': 'ISA_LABEL', 'symbol': 'ISA_SYMBOL', 'list': 'ISA_LIST', 'any': 'ISA_ANY', 'imm': 'ISA_IMMEDIATE'}

@@ -105,7 +105,8 @@ static LLVMValueRef float_source(struct emitter *e, unsigned index, enum ptx_typ
 		return to_float(e, arg_typed(e, index, PTX_F16));
 	if (from == PTX_F64)
 		return arg_typed(e, index, PTX_F64);
-	return flush_if(e, has(e, MOD_ftz), arg_typed(e, index, PTX_F32));
+	LLVMValueRef v = arg_typed(e, index, PTX_F32);
+	return has(e, MOD_ftz) ? canonical_nan(e, flush(e, v)) : v;
 }
 
 static void float_to_float(struct emitter *e, enum ptx_type to, enum ptx_type from)

@@ -178,11 +178,20 @@ void emit_mad(struct emitter *e, const struct ptx_instruction *in)
 
 /* ---- sign and selection --------------------------------------------------------------------------------- */
 
+/* A double NaN keeps its sign and is made quiet, as any operation does. */
+static LLVMValueRef quiet_double(struct emitter *e, LLVMValueRef a, LLVMValueRef r)
+{
+	if (lane_bits(a) != 64)
+		return r;
+	LLVMValueRef quiet = or_(e, as_int(e, a), kbits(e, 64, UINT64_C(0x0008000000000000)));
+	return select_(e, is_nan(e, a), as_type(e, quiet, PTX_F64), r);
+}
+
 static LLVMValueRef operation_neg(struct emitter *e, enum ptx_type type, LLVMValueRef *a, unsigned count)
 {
 	flush_arguments(e, type, a, count);
 	if (type != PTX_BF16)
-		return finish(e, type, fneg_(e, a[0]));
+		return quiet_double(e, a[0], finish(e, type, fneg_(e, a[0])));
 	return xor_(e, a[0], kbits(e, 16, 0x8000));
 }
 
@@ -190,7 +199,7 @@ static LLVMValueRef operation_abs(struct emitter *e, enum ptx_type type, LLVMVal
 {
 	flush_arguments(e, type, a, count);
 	if (type != PTX_BF16)
-		return finish(e, type, fabs_(e, a[0]));
+		return quiet_double(e, a[0], finish(e, type, fabs_(e, a[0])));
 	return and_(e, a[0], kbits(e, 16, 0x7fff));
 }
 

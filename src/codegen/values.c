@@ -638,7 +638,8 @@ static bool signed_type(enum ptx_type type)
 static LLVMValueRef canonical_halves(struct emitter *e, LLVMValueRef v, enum ptx_type type)
 {
 	bool f16 = type == PTX_F16 || type == PTX_F16X2, packed = type == PTX_F16X2 || type == PTX_BF16X2;
-	if ((!f16 && type != PTX_BF16 && type != PTX_BF16X2) || !(e->inst->ptx->form->row->flags & ISA_PURE))
+	if ((!f16 && type != PTX_BF16 && type != PTX_BF16X2) || !(e->inst->ptx->form->row->flags & ISA_PURE) ||
+	    e->inst->ptx->form->row->flags & ISA_BITS)
 		return v;
 	uint8_t shape = e->inst->ptx->form->row->shape;
 	if (shape == SHAPE_mov || shape == SHAPE_select || shape == SHAPE_load)

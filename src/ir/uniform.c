@@ -536,7 +536,7 @@ static void mark_divergent_loops(struct ir_func *func)
 static bool makes_raw_nan(const struct ir_inst *inst, unsigned def)
 {
 	const struct isa_row *row = inst->ptx->form->row;
-	if (inst->op != IR_PTX || !(row->flags & ISA_PURE) || inst->defs[def].operand == &ir_carry_operand)
+	if (inst->op != IR_PTX || !(row->flags & ISA_PURE) || row->flags & ISA_BITS || inst->defs[def].operand == &ir_carry_operand)
 		return false;
 	enum ptx_type type = row->operand_count ? (enum ptx_type)row->operands[0].type : PTX_TYPE_NONE;
 	if (type == PTX_TYPE_NONE)
