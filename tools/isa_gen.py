@@ -59,6 +59,8 @@ class Row:
             self.shape = value
         elif key == 'emit' and value:
             self.emit = value
+        elif word == 'control':
+            self.emit, self.llvm = None, 'control'
         elif key == 'llvm' and (value in LLVM_BINARY or value.startswith('intrinsic:llvm.')):
             self.emit, self.llvm = None, value
         else:
@@ -344,6 +346,8 @@ def write_emit(spec, out):
     for row in spec.rows:
         if row.emit:
             entry = 'emit_%s, EMIT_FUNCTION, 0, 0' % row.emit
+        elif row.llvm == 'control':
+            entry = '0, EMIT_FUNCTION, 0, 0'
         elif row.llvm.startswith('intrinsic:'):
             entry = '0, EMIT_INTRINSIC, 0, "%s"' % row.llvm.partition(':')[2]
         else:

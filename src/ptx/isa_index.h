@@ -16,7 +16,7 @@ extern const struct isa_need isa_mod_needs[]; /* by enum ptx_mod: what it needs 
 extern const char *const isa_opcode_names[]; /* by enum isa_opcode: sorted */
 extern const uint16_t isa_opcode_first[];    /* by enum isa_opcode: its first row; one more at the end */
 extern const uint16_t isa_sregs_by_name[];   /* enum ptx_sreg, sorted by name */
-extern const char *const isa_emitters[];      /* by row: "emit_add", or what LLVM has for it: "FAdd" */
+extern const char *const isa_emitters[];      /* by row: "emit_add", what LLVM has for it: "FAdd", or "control" */
 
 /* The row of a spelling such as "setp.lt.f32", whatever version and target it needs, and its slots filled; NULL: none. */
 const struct isa_row *isa_find_row(const char *spelling, size_t length, uint16_t filled[ISA_MAX_SLOTS]);
