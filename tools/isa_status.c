@@ -92,7 +92,8 @@ static void print_forms(const char *path)
 		const struct isa_row *row = length ? isa_find_row(line, length, mods) : NULL;
 		const struct use *use = row ? find_use(row, mods) : NULL;
 		if (length)
-			printf("form\t%s\t%u\t%.*s\n", row ? isa_emitters[row->index] : "none", use ? use->files : 0, (int)length, line);
+			printf("form\t%s\t%u\t%.*s\n", row ? isa_emitters[row->index] : "none", use ? use->files : 0,
+			       (int)length, line);
 	}
 	text_fini(&text);
 }
@@ -103,8 +104,9 @@ int main(int argc, char **argv)
 	for (int i = 2; i < argc; i++)
 		good &= count_file(argv[i], (unsigned)i);
 	for (size_t i = 0; i < isa_row_count; i++)
-		printf("row\t%s\t%u\t%u.%u\tsm_%u%s\t%s\n", isa_emitters[i], row_files[i], isa_rows[i].version / 10U, isa_rows[i].version % 10U,
-		       isa_rows[i].sm, isa_rows[i].arch_specific ? "a" : "", isa_rows[i].text);
+		printf("row\t%s\t%u\t%u.%u\tsm_%u%s\t%s\n", isa_emitters[i], row_files[i], isa_rows[i].version / 10U,
+		       isa_rows[i].version % 10U, isa_rows[i].sm, isa_rows[i].arch_specific ? "a" : "",
+		       isa_rows[i].text);
 	if (argc > 1)
 		print_forms(argv[1]);
 	vec_fini(&uses);

@@ -54,11 +54,23 @@ enum type_class { CLASS_OTHER, CLASS_BITS, CLASS_INTEGER, CLASS_FLOAT, CLASS_PRE
 static enum type_class class_of(enum ptx_type type)
 {
 	switch (type) {
-	case PTX_B8: case PTX_B16: case PTX_B32: case PTX_B64: case PTX_B128:
+	case PTX_B8:
+	case PTX_B16:
+	case PTX_B32:
+	case PTX_B64:
+	case PTX_B128:
 		return CLASS_BITS;
-	case PTX_U8: case PTX_U16: case PTX_U32: case PTX_U64: case PTX_S8: case PTX_S16: case PTX_S32: case PTX_S64:
+	case PTX_U8:
+	case PTX_U16:
+	case PTX_U32:
+	case PTX_U64:
+	case PTX_S8:
+	case PTX_S16:
+	case PTX_S32:
+	case PTX_S64:
 		return CLASS_INTEGER;
-	case PTX_F32: case PTX_F64:
+	case PTX_F32:
+	case PTX_F64:
 		return CLASS_FLOAT;
 	case PTX_PRED:
 		return CLASS_PRED;
@@ -92,7 +104,8 @@ static void check_register(const struct check *c, const struct ptx_operand *o, e
 	if (o->component >= reg->vector && o->component >= 0)
 		fail_operand(c, "'%s' has no such component", reg->name);
 	if (type && !type_fits(reg->type, type, c->in->form->row->flags & ISA_WIDE))
-		fail_operand(c, "'%s' is of type .%s; .%s expected", reg->name, ptx_type_name(reg->type), ptx_type_name(type));
+		fail_operand(c, "'%s' is of type .%s; .%s expected", reg->name, ptx_type_name(reg->type),
+			     ptx_type_name(type));
 }
 
 static void check_constant(const struct check *c, const struct ptx_operand *o, enum ptx_type type)
@@ -109,10 +122,18 @@ static void check_constant(const struct check *c, const struct ptx_operand *o, e
 static const char *kind_name(const struct ptx_operand *o)
 {
 	static const char *const names[] = {
-		[PTX_OP_REGISTER] = "a register", [PTX_OP_IMMEDIATE] = "a constant", [PTX_OP_FLOAT] = "a constant",
-		[PTX_OP_SYMBOL] = "an address", [PTX_OP_SREG] = "a special register", [PTX_OP_ADDRESS] = "an address in brackets",
-		[PTX_OP_VECTOR] = "a vector", [PTX_OP_LIST] = "a list", [PTX_OP_TEXTURE] = "a texture operand",
-		[PTX_OP_LABEL] = "a label", [PTX_OP_SINK] = "'_'", [PTX_OP_PAIR] = "a pair",
+		[PTX_OP_REGISTER] = "a register",
+		[PTX_OP_IMMEDIATE] = "a constant",
+		[PTX_OP_FLOAT] = "a constant",
+		[PTX_OP_SYMBOL] = "an address",
+		[PTX_OP_SREG] = "a special register",
+		[PTX_OP_ADDRESS] = "an address in brackets",
+		[PTX_OP_VECTOR] = "a vector",
+		[PTX_OP_LIST] = "a list",
+		[PTX_OP_TEXTURE] = "a texture operand",
+		[PTX_OP_LABEL] = "a label",
+		[PTX_OP_SINK] = "'_'",
+		[PTX_OP_PAIR] = "a pair",
 	};
 	return names[o->kind];
 }
@@ -137,7 +158,8 @@ static bool may_discard(const struct isa_row *row, const struct isa_operand *rol
 	return role->pair || row->flags & ISA_ATOMIC;
 }
 
-static void check_result(const struct check *c, const struct ptx_operand *o, const struct isa_operand *role, enum ptx_type type)
+static void check_result(const struct check *c, const struct ptx_operand *o, const struct isa_operand *role,
+			 enum ptx_type type)
 {
 	if (o->kind == PTX_OP_PAIR) {
 		if (!role->pair)
@@ -164,8 +186,9 @@ static const struct ptx_variable *variable_of(const struct ptx_operand *o)
 static bool names_one_space(const struct ptx_form *form)
 {
 	unsigned spaces = 0;
-	static const uint16_t mods[] = { MOD_const, MOD_global, MOD_local, MOD_param, MOD_param__entry, MOD_param__func,
-					 MOD_shared, MOD_shared__cta, MOD_shared__cluster };
+	static const uint16_t mods[] = { MOD_const,  MOD_global,       MOD_local,
+					 MOD_param,  MOD_param__entry, MOD_param__func,
+					 MOD_shared, MOD_shared__cta,  MOD_shared__cluster };
 	for (size_t i = 0; i < ARRAY_LENGTH(mods); i++)
 		spaces += ptx_has(form, (enum ptx_mod)mods[i]);
 	return spaces == 1;
@@ -184,7 +207,8 @@ static void check_space(const struct check *c, const struct ptx_variable *v)
 
 static bool is_address_type(enum ptx_type type)
 {
-	return (class_of(type) == CLASS_INTEGER || class_of(type) == CLASS_BITS) && (ptx_type_bits(type) == 32 || ptx_type_bits(type) == 64);
+	return (class_of(type) == CLASS_INTEGER || class_of(type) == CLASS_BITS) &&
+	       (ptx_type_bits(type) == 32 || ptx_type_bits(type) == 64);
 }
 
 static void check_base(const struct check *c, const struct ptx_operand *base)
@@ -192,7 +216,8 @@ static void check_base(const struct check *c, const struct ptx_operand *base)
 	const struct ptx_variable *v = variable_of(base);
 	if (base->kind == PTX_OP_REGISTER) {
 		if (!is_address_type(base->reg->type) || (base->reg->vector > 1 && base->component < 0))
-			fail_operand(c, "'%s' of type .%s cannot hold an address", base->reg->name, ptx_type_name(base->reg->type));
+			fail_operand(c, "'%s' of type .%s cannot hold an address", base->reg->name,
+				     ptx_type_name(base->reg->type));
 	} else if (base->kind == PTX_OP_SYMBOL && !v) {
 		fail_operand(c, "'%s' is not a variable", base->symbol->name);
 	} else if (base->kind != PTX_OP_IMMEDIATE && base->kind != PTX_OP_SYMBOL) {
@@ -210,12 +235,14 @@ static void check_address(const struct check *c, const struct ptx_operand *o)
 }
 
 /* .v2, .v4, .v8: a list of so many, or a register of a vector type */
-static void check_vector(const struct check *c, const struct ptx_operand *o, const struct isa_operand *role, enum ptx_type type)
+static void check_vector(const struct check *c, const struct ptx_operand *o, const struct isa_operand *role,
+			 enum ptx_type type)
 {
 	unsigned count = c->in->form->vector;
 	if (o->kind == PTX_OP_REGISTER && o->reg->vector > 1 && o->component < 0) {
 		if (o->reg->vector != count || !type_fits(o->reg->type, type, false))
-			fail_operand(c, "'%s' is of type .v%u .%s", o->reg->name, o->reg->vector, ptx_type_name(o->reg->type));
+			fail_operand(c, "'%s' is of type .v%u .%s", o->reg->name, o->reg->vector,
+				     ptx_type_name(o->reg->type));
 		return;
 	}
 	if (o->kind != PTX_OP_VECTOR && count == 1) {
@@ -242,13 +269,15 @@ static void check_length(const struct check *c, unsigned count, const struct fra
 }
 
 /* A matrix fragment, a texture's result or its coordinates: a list of registers, or one alone. */
-static void check_registers(const struct check *c, const struct ptx_operand *o, const struct fragment *want, bool is_result)
+static void check_registers(const struct check *c, const struct ptx_operand *o, const struct fragment *want,
+			    bool is_result)
 {
 	const struct ptx_operand *parts = o->kind == PTX_OP_VECTOR ? o->parts : o;
 	unsigned count = o->kind == PTX_OP_VECTOR ? o->part_count : 1;
 	if (o->kind == PTX_OP_REGISTER && o->reg->vector > 1 && o->component < 0) {
 		if (want->bits && ptx_type_bits(o->reg->type) != want->bits)
-			fail_operand(c, "'%s' is of type .%s; %u bits expected", o->reg->name, ptx_type_name(o->reg->type), want->bits);
+			fail_operand(c, "'%s' is of type .%s; %u bits expected", o->reg->name,
+				     ptx_type_name(o->reg->type), want->bits);
 		check_length(c, o->reg->vector, want);
 		return;
 	}
@@ -264,8 +293,8 @@ static void check_registers(const struct check *c, const struct ptx_operand *o, 
 			continue;
 		check_register(c, part, PTX_TYPE_NONE);
 		if (part->reg->type == PTX_PRED || (want->bits && ptx_type_bits(part->reg->type) != want->bits))
-			fail_operand(c, "'%s' is of type .%s; %u bits expected", part->reg->name, ptx_type_name(part->reg->type),
-				     want->bits ? want->bits : 32);
+			fail_operand(c, "'%s' is of type .%s; %u bits expected", part->reg->name,
+				     ptx_type_name(part->reg->type), want->bits ? want->bits : 32);
 	}
 }
 
@@ -353,11 +382,13 @@ static void check_sreg(const struct check *c, const struct ptx_operand *o, enum 
 	if (whole)
 		fail_operand(c, "'%s' has components: %s.x to .z", sreg->name, sreg->name);
 	/* %tid and its like were 16 bits wide in PTX 1.x and may still be read so; %gridid was 32. */
-	bool narrow = (sreg->components > 1 && type == PTX_U16) || (o->sreg == SREG_gridid && ptx_type_bits(type) == 32);
+	bool narrow =
+		(sreg->components > 1 && type == PTX_U16) || (o->sreg == SREG_gridid && ptx_type_bits(type) == 32);
 	if (!narrow && !type_fits((enum ptx_type)sreg->type, type, false))
 		fail_operand(c, "'%s' is of type .%s", sreg->name, ptx_type_name((enum ptx_type)sreg->type));
 	if (sreg->version > c->p->module->version || sreg->sm > c->p->module->sm)
-		fail_operand(c, "'%s' needs PTX ISA %u.%u and target sm_%u", sreg->name, sreg->version / 10U, sreg->version % 10U, sreg->sm);
+		fail_operand(c, "'%s' needs PTX ISA %u.%u and target sm_%u", sreg->name, sreg->version / 10U,
+			     sreg->version % 10U, sreg->sm);
 }
 
 /* Without a type to go by: what it consists of is sound. */
@@ -381,7 +412,8 @@ static void check_any(const struct check *c, const struct ptx_operand *o, const 
 	const struct ptx_form *form = c->in->form;
 	bool is_mov = form->row->opcode_id == OP_mov;
 	enum ptx_type type = is_mov ? form->types[0] : PTX_TYPE_NONE;
-	if (o->kind == PTX_OP_PAIR || o->kind == PTX_OP_LABEL || (o->kind == PTX_OP_SINK && !role->optional && role->is_result))
+	if (o->kind == PTX_OP_PAIR || o->kind == PTX_OP_LABEL ||
+	    (o->kind == PTX_OP_SINK && !role->optional && role->is_result))
 		fail_operand(c, "%s is not possible here", kind_name(o));
 	if (o->kind == PTX_OP_SREG)
 		check_sreg(c, o, is_mov ? type : (enum ptx_type)isa_sregs[o->sreg].type);
@@ -397,7 +429,8 @@ static void check_any(const struct check *c, const struct ptx_operand *o, const 
 		check_packed(c, &(struct ptx_operand){ .kind = PTX_OP_VECTOR }, type, role->is_result);
 	else if (o->kind == PTX_OP_REGISTER)
 		check_value(c, o, type, false);
-	else if (o->kind == PTX_OP_ADDRESS || o->kind == PTX_OP_TEXTURE || o->kind == PTX_OP_LIST || o->kind == PTX_OP_SINK)
+	else if (o->kind == PTX_OP_ADDRESS || o->kind == PTX_OP_TEXTURE || o->kind == PTX_OP_LIST ||
+		 o->kind == PTX_OP_SINK)
 		fail_operand(c, "%s is not possible here", kind_name(o));
 	else if (o->kind == PTX_OP_SYMBOL && !is_address_type(type))
 		fail_operand(c, "an address does not fit in .%s", ptx_type_name(type));
@@ -464,20 +497,22 @@ static bool is_function(const struct ptx_operand *o)
 	return o->kind == PTX_OP_SYMBOL && o->symbol->kind == PTX_SYMBOL_FUNCTION;
 }
 
-static void check_arguments(const struct check *c, const struct ptx_operand *list, const struct ptx_function *callee, bool results)
+static void check_arguments(const struct check *c, const struct ptx_operand *list, const struct ptx_function *callee,
+			    bool results)
 {
 	struct ptx_variable *const *formal = results ? callee->results.data : callee->parameters.data;
 	size_t count = results ? callee->results.count : callee->parameters.count, given = list ? list->part_count : 0;
 	if (given != count)
-		fail_operand(c, "'%s' has %zu %s%s, not %zu", callee->symbol.name, count, results ? "result" : "parameter",
-			     count == 1 ? "" : "s", given);
+		fail_operand(c, "'%s' has %zu %s%s, not %zu", callee->symbol.name, count,
+			     results ? "result" : "parameter", count == 1 ? "" : "s", given);
 	for (size_t i = 0; i < count; i++) {
 		const struct ptx_variable *v = variable_of(&list->parts[i]);
-		if (v ? v->size != formal[i]->size && !formal[i]->unsized && !v->unsized :
-			list->parts[i].kind == PTX_OP_REGISTER && ptx_type_bits(list->parts[i].reg->type) != formal[i]->size * 8 &&
-				formal[i]->type != PTX_PRED)
-			fail_operand(c, "%s %zu of '%s' is of %llu bytes", results ? "result" : "parameter", i + 1, callee->symbol.name,
-				     (unsigned long long)formal[i]->size);
+		if (v ? v->size != formal[i]->size && !formal[i]->unsized && !v->unsized
+		      : list->parts[i].kind == PTX_OP_REGISTER &&
+				    ptx_type_bits(list->parts[i].reg->type) != formal[i]->size * 8 &&
+				    formal[i]->type != PTX_PRED)
+			fail_operand(c, "%s %zu of '%s' is of %llu bytes", results ? "result" : "parameter", i + 1,
+				     callee->symbol.name, (unsigned long long)formal[i]->size);
 	}
 }
 
@@ -493,7 +528,8 @@ static void check_list(const struct check *c, const struct ptx_operand *list, bo
 		if (part->kind == PTX_OP_REGISTER)
 			check_register(c, part, PTX_TYPE_NONE);
 		else if (!(v && v->space == PTX_SPACE_PARAM && !part->offset) && !(constant && !results))
-			fail_operand(c, "%s %u is neither a register nor a .param variable", results ? "result" : "parameter", i + 1);
+			fail_operand(c, "%s %u is neither a register nor a .param variable",
+				     results ? "result" : "parameter", i + 1);
 	}
 }
 
@@ -508,7 +544,8 @@ static void check_call(struct check *c)
 	if (!callee || (!is_function(callee) && callee->kind != PTX_OP_REGISTER))
 		fail_operand(c, "a function or a register with its address expected");
 	if (callee->kind == PTX_OP_REGISTER && !is_address_type(callee->reg->type))
-		fail_operand(c, "'%s' of type .%s cannot hold an address", callee->reg->name, ptx_type_name(callee->reg->type));
+		fail_operand(c, "'%s' of type .%s cannot hold an address", callee->reg->name,
+			     ptx_type_name(callee->reg->type));
 	if (at < in->operand_count && in->operands[at].kind == PTX_OP_LIST)
 		parameters = &in->operands[at++];
 	if (at < in->operand_count && in->operands[at].kind == PTX_OP_SYMBOL)
@@ -541,8 +578,8 @@ void check_instruction(struct parser *p, const struct ptx_instruction *in)
 		least++;
 	if (in->operand_count < least || in->operand_count > row->operand_count)
 		parser_fail(p, in->location, "'%s' takes %u%s operand%s, not %u", in->form->text, least,
-			    least < row->operand_count ? " or more" : "", least == 1 && least == row->operand_count ? "" : "s",
-			    in->operand_count);
+			    least < row->operand_count ? " or more" : "",
+			    least == 1 && least == row->operand_count ? "" : "s", in->operand_count);
 	for (; c.index < in->operand_count; c.index++)
 		check_operand(&c, &in->operands[c.index], &row->operands[c.index]);
 }
@@ -553,5 +590,6 @@ void check_function(struct parser *p, const struct ptx_function *f)
 	for (int i = 0; i < 3; i++)
 		threads[i] = f->reqntid[i] ? f->reqntid[i] : f->maxntid[i];
 	if ((uint64_t)threads[0] * threads[1] * threads[2] > 1024)
-		parser_fail(p, f->symbol.location, "%u x %u x %u threads in a block are more than 1024", threads[0], threads[1], threads[2]);
+		parser_fail(p, f->symbol.location, "%u x %u x %u threads in a block are more than 1024", threads[0],
+			    threads[1], threads[2]);
 }

@@ -36,7 +36,8 @@ static bool same_symbol(const struct ptx_symbol *a, const struct ptx_symbol *b)
 	case PTX_SYMBOL_VARIABLE: {
 		const struct ptx_variable *va = (const struct ptx_variable *)a, *vb = (const struct ptx_variable *)b;
 		if (va->function && vb->function)
-			return va->index == vb->index && va->space == vb->space && va->size == vb->size && is_parameter(va) == is_parameter(vb);
+			return va->index == vb->index && va->space == vb->space && va->size == vb->size &&
+			       is_parameter(va) == is_parameter(vb);
 		return !va->function && !vb->function && !strcmp(a->name, b->name);
 	}
 	case PTX_SYMBOL_FUNCTION:
@@ -53,9 +54,9 @@ static bool same_register(const struct ptx_register *a, const struct ptx_registe
 
 static bool same_operand(const struct ptx_operand *a, const struct ptx_operand *b)
 {
-	if (a->kind != b->kind || a->part_count != b->part_count || a->negated != b->negated || a->is_f32 != b->is_f32 ||
-	    a->is_unsigned != b->is_unsigned || a->component != b->component || a->selector != b->selector || a->sreg != b->sreg ||
-	    a->offset != b->offset)
+	if (a->kind != b->kind || a->part_count != b->part_count || a->negated != b->negated ||
+	    a->is_f32 != b->is_f32 || a->is_unsigned != b->is_unsigned || a->component != b->component ||
+	    a->selector != b->selector || a->sreg != b->sreg || a->offset != b->offset)
 		return false;
 	switch (a->kind) {
 	case PTX_OP_REGISTER:
@@ -93,7 +94,8 @@ static bool same_initial(const struct ptx_variable *a, const struct ptx_variable
 	for (uint32_t i = 0; i < a->initial_count; i++) {
 		const struct ptx_initial *x = &a->initial[i], *y = &b->initial[i];
 		if (x->offset != y->offset || x->type != y->type || x->bits != y->bits || x->generic != y->generic ||
-		    x->mask_shift != y->mask_shift || x->mask_bytes != y->mask_bytes || !same_symbol(x->symbol, y->symbol))
+		    x->mask_shift != y->mask_shift || x->mask_bytes != y->mask_bytes ||
+		    !same_symbol(x->symbol, y->symbol))
 			return false;
 	}
 	return true;
@@ -102,9 +104,10 @@ static bool same_initial(const struct ptx_variable *a, const struct ptx_variable
 static bool same_variable(const struct comparison *c, const struct ptx_variable *a, const struct ptx_variable *b)
 {
 	bool same = a->space == b->space && a->linkage == b->linkage && a->type == b->type && a->vector == b->vector &&
-		    a->is_array == b->is_array && a->unsized == b->unsized && a->managed == b->managed && a->pointer == b->pointer &&
-		    a->pointer_space == b->pointer_space && a->pointer_align == b->pointer_align && a->align == b->align &&
-		    a->size == b->size && a->dims.count == b->dims.count && a->offset == b->offset;
+		    a->is_array == b->is_array && a->unsized == b->unsized && a->managed == b->managed &&
+		    a->pointer == b->pointer && a->pointer_space == b->pointer_space &&
+		    a->pointer_align == b->pointer_align && a->align == b->align && a->size == b->size &&
+		    a->dims.count == b->dims.count && a->offset == b->offset;
 	for (size_t i = 0; same && i < a->dims.count; i++)
 		same = a->dims.data[i] == b->dims.data[i];
 	if (!same)
@@ -130,7 +133,8 @@ static bool same_variables(const struct comparison *c, struct ptx_variable *cons
 static bool same_lists(const struct comparison *c)
 {
 	const struct ptx_function *a = c->a, *b = c->b;
-	if (a->targets.count != b->targets.count || a->prototypes.count != b->prototypes.count || a->pragmas.count != b->pragmas.count)
+	if (a->targets.count != b->targets.count || a->prototypes.count != b->prototypes.count ||
+	    a->pragmas.count != b->pragmas.count)
 		return differ(c, "other numbers of target lists, prototypes or pragmas");
 	for (size_t i = 0; i < a->targets.count; i++) {
 		const struct ptx_targets *x = a->targets.data[i], *y = b->targets.data[i];
@@ -143,13 +147,15 @@ static bool same_lists(const struct comparison *c)
 	for (size_t i = 0; i < a->prototypes.count; i++) {
 		const struct ptx_prototype *x = a->prototypes.data[i], *y = b->prototypes.data[i];
 		if (x->noreturn != y->noreturn ||
-		    !same_variables(c, x->results.data, x->results.count, y->results.data, y->results.count, "results of a prototype") ||
+		    !same_variables(c, x->results.data, x->results.count, y->results.data, y->results.count,
+				    "results of a prototype") ||
 		    !same_variables(c, x->parameters.data, x->parameters.count, y->parameters.data, y->parameters.count,
 				    "parameters of a prototype"))
 			return false;
 	}
 	for (size_t i = 0; i < a->pragmas.count; i++)
-		if (a->pragmas.data[i].at != b->pragmas.data[i].at || strcmp(a->pragmas.data[i].text, b->pragmas.data[i].text) != 0)
+		if (a->pragmas.data[i].at != b->pragmas.data[i].at ||
+		    strcmp(a->pragmas.data[i].text, b->pragmas.data[i].text) != 0)
 			return differ(c, "pragma \"%s\" differs", a->pragmas.data[i].text);
 	return true;
 }
@@ -157,25 +163,30 @@ static bool same_lists(const struct comparison *c)
 static bool same_head(const struct comparison *c)
 {
 	const struct ptx_function *a = c->a, *b = c->b;
-	bool same = a->is_entry == b->is_entry && a->is_declaration == b->is_declaration && a->noreturn == b->noreturn &&
-		    a->linkage == b->linkage && a->parameter_bytes == b->parameter_bytes &&
-		    !memcmp(a->maxntid, b->maxntid, sizeof a->maxntid) && !memcmp(a->reqntid, b->reqntid, sizeof a->reqntid) &&
+	bool same = a->is_entry == b->is_entry && a->is_declaration == b->is_declaration &&
+		    a->noreturn == b->noreturn && a->linkage == b->linkage &&
+		    a->parameter_bytes == b->parameter_bytes && !memcmp(a->maxntid, b->maxntid, sizeof a->maxntid) &&
+		    !memcmp(a->reqntid, b->reqntid, sizeof a->reqntid) &&
 		    !memcmp(a->reqnctapercluster, b->reqnctapercluster, sizeof a->reqnctapercluster) &&
-		    a->minnctapersm == b->minnctapersm && a->maxnreg == b->maxnreg && a->maxclusterrank == b->maxclusterrank &&
-		    a->explicitcluster == b->explicitcluster && a->blocksareclusters == b->blocksareclusters;
+		    a->minnctapersm == b->minnctapersm && a->maxnreg == b->maxnreg &&
+		    a->maxclusterrank == b->maxclusterrank && a->explicitcluster == b->explicitcluster &&
+		    a->blocksareclusters == b->blocksareclusters;
 	if (!same)
 		return differ(c, "declared differently");
-	if (!a->alias_of != !b->alias_of || (a->alias_of && strcmp(a->alias_of->symbol.name, b->alias_of->symbol.name) != 0))
+	if (!a->alias_of != !b->alias_of ||
+	    (a->alias_of && strcmp(a->alias_of->symbol.name, b->alias_of->symbol.name) != 0))
 		return differ(c, "an alias of another function");
 	return same_variables(c, a->results.data, a->results.count, b->results.data, b->results.count, "results") &&
-	       same_variables(c, a->parameters.data, a->parameters.count, b->parameters.data, b->parameters.count, "parameters");
+	       same_variables(c, a->parameters.data, a->parameters.count, b->parameters.data, b->parameters.count,
+			      "parameters");
 }
 
 static bool same_function(struct text *why, const struct ptx_function *a, const struct ptx_function *b)
 {
 	struct comparison c = { .why = why, .a = a, .b = b };
 	if (!same_head(&c) || !same_lists(&c) ||
-	    !same_variables(&c, a->variables.data, a->variables.count, b->variables.data, b->variables.count, "variables"))
+	    !same_variables(&c, a->variables.data, a->variables.count, b->variables.data, b->variables.count,
+			    "variables"))
 		return false;
 	if (a->registers.count != b->registers.count)
 		return differ(&c, "%zu registers, not %zu", b->registers.count, a->registers.count);
@@ -203,8 +214,8 @@ bool ptx_equal(const struct ptx_module *a, const struct ptx_module *b, struct te
 	    a->texmode_independent != b->texmode_independent || a->debug != b->debug)
 		return differ(&c, "version, target or address size");
 	if (a->variables.count != b->variables.count || a->functions.count != b->functions.count)
-		return differ(&c, "%zu variables and %zu functions, not %zu and %zu", b->variables.count, b->functions.count,
-			      a->variables.count, a->functions.count);
+		return differ(&c, "%zu variables and %zu functions, not %zu and %zu", b->variables.count,
+			      b->functions.count, a->variables.count, a->functions.count);
 	for (size_t i = 0; i < a->variables.count; i++) {
 		const struct ptx_variable *other = ptx_find_variable(b, a->variables.data[i]->symbol.name);
 		if (!other)

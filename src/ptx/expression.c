@@ -23,7 +23,8 @@ static struct constant negate(struct constant c)
 
 static bool is_true(struct constant c)
 {
-	return c.is_float ? (c.bits & (c.is_f32 ? UINT64_C(0x7FFFFFFF) : UINT64_C(0x7FFFFFFFFFFFFFFF))) != 0 : c.bits != 0;
+	return c.is_float ? (c.bits & (c.is_f32 ? UINT64_C(0x7FFFFFFF) : UINT64_C(0x7FFFFFFFFFFFFFFF))) != 0
+			  : c.bits != 0;
 }
 
 static struct constant need_integer(struct parser *p, struct constant c)
@@ -92,17 +93,36 @@ static int precedence(const struct parser *p)
 	if (p->token.kind != TOKEN_MARK)
 		return 0;
 	switch (p->token.mark) {
-	case '*': case '/': case '%': return 10;
-	case '+': case '-': return 9;
-	case MARK_SHL: case MARK_SHR: return 8;
-	case '<': case '>': case MARK_LE: case MARK_GE: return 7;
-	case MARK_EQ: case MARK_NE: return 6;
-	case '&': return 5;
-	case '^': return 4;
-	case '|': return 3;
-	case MARK_ANDAND: return 2;
-	case MARK_OROR: return 1;
-	default: return 0;
+	case '*':
+	case '/':
+	case '%':
+		return 10;
+	case '+':
+	case '-':
+		return 9;
+	case MARK_SHL:
+	case MARK_SHR:
+		return 8;
+	case '<':
+	case '>':
+	case MARK_LE:
+	case MARK_GE:
+		return 7;
+	case MARK_EQ:
+	case MARK_NE:
+		return 6;
+	case '&':
+		return 5;
+	case '^':
+		return 4;
+	case '|':
+		return 3;
+	case MARK_ANDAND:
+		return 2;
+	case MARK_OROR:
+		return 1;
+	default:
+		return 0;
 	}
 }
 
@@ -132,25 +152,40 @@ static struct constant apply(struct parser *p, unsigned mark, struct constant a,
 	bool u = a.is_unsigned || b.is_unsigned;
 	bool less = u ? a.bits < b.bits : (int64_t)a.bits < (int64_t)b.bits;
 	switch (mark) {
-	case '*': return integer(a.bits * b.bits, u);
-	case '/': return integer(divide(p, a.bits, b.bits, u, false), u);
-	case '%': return integer(divide(p, a.bits, b.bits, u, true), true);
-	case '+': return integer(a.bits + b.bits, u);
-	case '-': return integer(a.bits - b.bits, u);
-	case MARK_SHL: return integer(a.bits << (b.bits & 63), a.is_unsigned);
+	case '*':
+		return integer(a.bits * b.bits, u);
+	case '/':
+		return integer(divide(p, a.bits, b.bits, u, false), u);
+	case '%':
+		return integer(divide(p, a.bits, b.bits, u, true), true);
+	case '+':
+		return integer(a.bits + b.bits, u);
+	case '-':
+		return integer(a.bits - b.bits, u);
+	case MARK_SHL:
+		return integer(a.bits << (b.bits & 63), a.is_unsigned);
 	case MARK_SHR:
 		if (a.is_unsigned)
 			return integer(a.bits >> (b.bits & 63), true);
 		return integer((uint64_t)((int64_t)a.bits >> (b.bits & 63)), false);
-	case '<': return integer(less, false);
-	case '>': return integer(!less && a.bits != b.bits, false);
-	case MARK_LE: return integer(less || a.bits == b.bits, false);
-	case MARK_GE: return integer(!less, false);
-	case MARK_EQ: return integer(a.bits == b.bits, false);
-	case MARK_NE: return integer(a.bits != b.bits, false);
-	case '&': return integer(a.bits & b.bits, u);
-	case '^': return integer(a.bits ^ b.bits, u);
-	default: return integer(a.bits | b.bits, u);
+	case '<':
+		return integer(less, false);
+	case '>':
+		return integer(!less && a.bits != b.bits, false);
+	case MARK_LE:
+		return integer(less || a.bits == b.bits, false);
+	case MARK_GE:
+		return integer(!less, false);
+	case MARK_EQ:
+		return integer(a.bits == b.bits, false);
+	case MARK_NE:
+		return integer(a.bits != b.bits, false);
+	case '&':
+		return integer(a.bits & b.bits, u);
+	case '^':
+		return integer(a.bits ^ b.bits, u);
+	default:
+		return integer(a.bits | b.bits, u);
 	}
 }
 
@@ -200,12 +235,14 @@ struct constant expression_read(struct parser *p)
 	return read_choice(p);
 }
 
-static uint64_t need_unsigned(struct parser *p, struct constant c, struct ptx_location location, uint64_t limit, const char *what)
+static uint64_t need_unsigned(struct parser *p, struct constant c, struct ptx_location location, uint64_t limit,
+			      const char *what)
 {
 	if (c.is_float || (!c.is_unsigned && (int64_t)c.bits < 0))
 		parser_fail(p, location, "%s must be an integer that is not negative", what);
 	if (c.bits > limit)
-		parser_fail(p, location, "%s %llu is larger than %llu", what, (unsigned long long)c.bits, (unsigned long long)limit);
+		parser_fail(p, location, "%s %llu is larger than %llu", what, (unsigned long long)c.bits,
+			    (unsigned long long)limit);
 	return c.bits;
 }
 

@@ -22,7 +22,8 @@ static bool is_choice(const struct isa_slot *slot, uint16_t mod)
 }
 
 /* In the written order; an optional slot may turn out to stand for a later modifier. */
-static bool fits_in_order(const struct isa_row *row, unsigned slot, const struct spelling *s, unsigned at, uint16_t *filled)
+static bool fits_in_order(const struct isa_row *row, unsigned slot, const struct spelling *s, unsigned at,
+			  uint16_t *filled)
 {
 	if (slot == row->slot_count)
 		return at == s->count;
@@ -57,7 +58,8 @@ static bool fits_unordered(const struct isa_row *row, const struct spelling *s, 
 }
 
 /* The first row that fits and that module's version and target have; else the first that fits. */
-static const struct isa_row *find_row(unsigned version, unsigned sm, const struct spelling *s, uint16_t first, uint16_t end, uint16_t *filled)
+static const struct isa_row *find_row(unsigned version, unsigned sm, const struct spelling *s, uint16_t first,
+				      uint16_t end, uint16_t *filled)
 {
 	const struct isa_row *found = NULL;
 	uint16_t slots[ISA_MAX_SLOTS] = { 0 };
@@ -80,13 +82,23 @@ static const struct isa_row *find_row(unsigned version, unsigned sm, const struc
 static enum ptx_space space_of(uint16_t mod)
 {
 	switch (mod) {
-	case MOD_const: return PTX_SPACE_CONST;
-	case MOD_global: return PTX_SPACE_GLOBAL;
-	case MOD_local: return PTX_SPACE_LOCAL;
-	case MOD_param: case MOD_param__entry: case MOD_param__func: return PTX_SPACE_PARAM;
-	case MOD_shared: case MOD_shared__cta: return PTX_SPACE_SHARED;
-	case MOD_shared__cluster: return PTX_SPACE_SHARED_CLUSTER;
-	default: return PTX_SPACE_GENERIC;
+	case MOD_const:
+		return PTX_SPACE_CONST;
+	case MOD_global:
+		return PTX_SPACE_GLOBAL;
+	case MOD_local:
+		return PTX_SPACE_LOCAL;
+	case MOD_param:
+	case MOD_param__entry:
+	case MOD_param__func:
+		return PTX_SPACE_PARAM;
+	case MOD_shared:
+	case MOD_shared__cta:
+		return PTX_SPACE_SHARED;
+	case MOD_shared__cluster:
+		return PTX_SPACE_SHARED_CLUSTER;
+	default:
+		return PTX_SPACE_GENERIC;
 	}
 }
 
@@ -108,14 +120,16 @@ static void describe(struct ptx_form *form)
 	}
 }
 
-static void need(struct parser *p, unsigned version, unsigned sm, const char *suffix, const char *text, struct ptx_location location)
+static void need(struct parser *p, unsigned version, unsigned sm, const char *suffix, const char *text,
+		 struct ptx_location location)
 {
 	const struct ptx_module *module = p->module;
 	if (version > module->version)
-		parser_fail(p, location, "'%s' needs PTX ISA %u.%u; the module is of %u.%u", text, version / 10, version % 10,
-			    module->version / 10U, module->version % 10U);
+		parser_fail(p, location, "'%s' needs PTX ISA %u.%u; the module is of %u.%u", text, version / 10,
+			    version % 10, module->version / 10U, module->version % 10U);
 	if (sm > module->sm)
-		parser_fail(p, location, "'%s' needs target sm_%u%s; the module is for %s", text, sm, suffix, module->target);
+		parser_fail(p, location, "'%s' needs target sm_%u%s; the module is for %s", text, sm, suffix,
+			    module->target);
 }
 
 /* A row with an `a` or `f` target is for that line of chips: the module must name such a target. */
@@ -124,10 +138,12 @@ static void check_allowed(struct parser *p, const struct ptx_form *form, struct 
 	const struct isa_row *row = form->row;
 	need(p, row->version, row->sm, row->arch_specific ? "a" : "", form->text, location);
 	for (unsigned i = 0; i < form->mod_count; i++)
-		need(p, isa_mod_needs[form->mods[i]].version, isa_mod_needs[form->mods[i]].sm, "", form->text, location);
+		need(p, isa_mod_needs[form->mods[i]].version, isa_mod_needs[form->mods[i]].sm, "", form->text,
+		     location);
 	char last = p->module->target[strlen(p->module->target) - 1];
 	if (row->arch_specific && last != 'a' && last != 'f')
-		parser_fail(p, location, "'%s' is there on architecture-specific targets only (sm_%ua); the module is for %s",
+		parser_fail(p, location,
+			    "'%s' is there on architecture-specific targets only (sm_%ua); the module is for %s",
 			    form->text, row->sm, p->module->target);
 }
 
@@ -176,7 +192,8 @@ static int likeness(const struct isa_row *row, const struct spelling *s)
 	return score;
 }
 
-static _Noreturn void fail_no_row(struct parser *p, const struct spelling *s, uint16_t first, uint16_t end, struct ptx_location location)
+static _Noreturn void fail_no_row(struct parser *p, const struct spelling *s, uint16_t first, uint16_t end,
+				  struct ptx_location location)
 {
 	const struct isa_row *nearest = &isa_rows[first];
 	for (uint16_t i = first; i < end; i++)
@@ -197,8 +214,9 @@ static struct ptx_form *form_make(struct parser *p, const char *text, size_t len
 	if (bad) {
 		size_t bad_length = opcode_length(bad + 1, (size_t)(text + length - bad - 1));
 		struct ptx_location where = { location.line, location.column + (uint32_t)(bad - text) };
-		parser_fail(p, where, "%s modifier '.%.*s' in '%.*s'", s.count == ARRAY_LENGTH(s.mods) ? "one too many" : "unknown",
-			    (int)bad_length, bad + 1, (int)length, text);
+		parser_fail(p, where, "%s modifier '.%.*s' in '%.*s'",
+			    s.count == ARRAY_LENGTH(s.mods) ? "one too many" : "unknown", (int)bad_length, bad + 1,
+			    (int)length, text);
 	}
 	struct ptx_form *form = arena_new(&p->module->arena, struct ptx_form);
 	form->row = find_row(p->module->version, p->module->sm, &s, first, end, form->mods);

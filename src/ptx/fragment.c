@@ -79,7 +79,9 @@ static struct fragment wmma(const struct ptx_form *form, const struct shape *s, 
 	if (ptx_has(form, MOD_store))
 		return wmma_fragment(s, 'd', form->types[0]);
 	bool halves = form->type_count == 2; /* .f32.f16: of d and c */
-	enum ptx_type type = !halves ? form->types[operand] : operand == 1 || operand == 2 ? PTX_F16 : form->types[operand == 3];
+	enum ptx_type type = !halves                        ? form->types[operand]
+			     : operand == 1 || operand == 2 ? PTX_F16
+							    : form->types[operand == 3];
 	return wmma_fragment(s, "dabc"[operand], type);
 }
 
@@ -104,7 +106,9 @@ struct fragment fragment_of(const struct ptx_form *form, unsigned operand)
 		return (struct fragment){ count, count, 32 };
 	case OP_tex:
 	case OP_tld4:
-		return operand == 0 ? (struct fragment){ form->vector, form->vector, form->types[0] == PTX_F16 ? 16 : 32 } : (struct fragment){ 0 };
+		return operand == 0
+			       ? (struct fragment){ form->vector, form->vector, form->types[0] == PTX_F16 ? 16 : 32 }
+			       : (struct fragment){ 0 };
 	case OP_cvt:
 		return (struct fragment){ 4, 4, 32 };
 	case OP_clusterlaunchcontrol:
@@ -121,9 +125,9 @@ struct fragment fragment_coordinates(const struct ptx_form *form)
 		uint16_t mod;
 		struct fragment coordinates;
 	} geometries[] = {
-		{ MOD_1d, { 1, 1, 32 } }, { MOD_2d, { 2, 2, 32 } }, { MOD_3d, { 3, 4, 32 } }, { MOD_a1d, { 2, 2, 32 } },
-		{ MOD_a2d, { 3, 4, 32 } }, { MOD_cube, { 3, 4, 32 } }, { MOD_acube, { 4, 4, 32 } }, { MOD_2dms, { 3, 4, 32 } },
-		{ MOD_a2dms, { 4, 4, 32 } },
+		{ MOD_1d, { 1, 1, 32 } },    { MOD_2d, { 2, 2, 32 } },   { MOD_3d, { 3, 4, 32 } },
+		{ MOD_a1d, { 2, 2, 32 } },   { MOD_a2d, { 3, 4, 32 } },  { MOD_cube, { 3, 4, 32 } },
+		{ MOD_acube, { 4, 4, 32 } }, { MOD_2dms, { 3, 4, 32 } }, { MOD_a2dms, { 4, 4, 32 } },
 	};
 	if (form->row->opcode_id == OP_cp) /* tensors: as many as .1d to .5d says, but for gathers and scatters */
 		return (struct fragment){ 1, 5, 32 };

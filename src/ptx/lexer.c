@@ -7,23 +7,26 @@
 #include <stdlib.h>
 
 #define LETTER (CHAR_NAME | CHAR_START | CHAR_SPELLING)
-#define DIGIT (CHAR_NAME | CHAR_DIGIT | CHAR_SPELLING)
+#define DIGIT  (CHAR_NAME | CHAR_DIGIT | CHAR_SPELLING)
 const uint8_t lexer_classes[256] = {
-	['a'] = LETTER, ['b'] = LETTER, ['c'] = LETTER, ['d'] = LETTER, ['e'] = LETTER, ['f'] = LETTER,
-	['g'] = LETTER, ['h'] = LETTER, ['i'] = LETTER, ['j'] = LETTER, ['k'] = LETTER, ['l'] = LETTER,
-	['m'] = LETTER, ['n'] = LETTER, ['o'] = LETTER, ['p'] = LETTER, ['q'] = LETTER, ['r'] = LETTER,
-	['s'] = LETTER, ['t'] = LETTER, ['u'] = LETTER, ['v'] = LETTER, ['w'] = LETTER, ['x'] = LETTER,
-	['y'] = LETTER, ['z'] = LETTER,
-	['A'] = LETTER, ['B'] = LETTER, ['C'] = LETTER, ['D'] = LETTER, ['E'] = LETTER, ['F'] = LETTER,
-	['G'] = LETTER, ['H'] = LETTER, ['I'] = LETTER, ['J'] = LETTER, ['K'] = LETTER, ['L'] = LETTER,
-	['M'] = LETTER, ['N'] = LETTER, ['O'] = LETTER, ['P'] = LETTER, ['Q'] = LETTER, ['R'] = LETTER,
-	['S'] = LETTER, ['T'] = LETTER, ['U'] = LETTER, ['V'] = LETTER, ['W'] = LETTER, ['X'] = LETTER,
-	['Y'] = LETTER, ['Z'] = LETTER,
-	['0'] = DIGIT, ['1'] = DIGIT, ['2'] = DIGIT, ['3'] = DIGIT, ['4'] = DIGIT,
-	['5'] = DIGIT, ['6'] = DIGIT, ['7'] = DIGIT, ['8'] = DIGIT, ['9'] = DIGIT,
-	['_'] = LETTER, ['$'] = CHAR_NAME | CHAR_START, ['%'] = CHAR_START,
-	['.'] = CHAR_SPELLING,
-	[' '] = CHAR_BLANK, ['\t'] = CHAR_BLANK, ['\r'] = CHAR_BLANK, ['\f'] = CHAR_BLANK, ['\v'] = CHAR_BLANK,
+	['a'] = LETTER,      ['b'] = LETTER,        ['c'] = LETTER,      ['d'] = LETTER,
+	['e'] = LETTER,      ['f'] = LETTER,        ['g'] = LETTER,      ['h'] = LETTER,
+	['i'] = LETTER,      ['j'] = LETTER,        ['k'] = LETTER,      ['l'] = LETTER,
+	['m'] = LETTER,      ['n'] = LETTER,        ['o'] = LETTER,      ['p'] = LETTER,
+	['q'] = LETTER,      ['r'] = LETTER,        ['s'] = LETTER,      ['t'] = LETTER,
+	['u'] = LETTER,      ['v'] = LETTER,        ['w'] = LETTER,      ['x'] = LETTER,
+	['y'] = LETTER,      ['z'] = LETTER,        ['A'] = LETTER,      ['B'] = LETTER,
+	['C'] = LETTER,      ['D'] = LETTER,        ['E'] = LETTER,      ['F'] = LETTER,
+	['G'] = LETTER,      ['H'] = LETTER,        ['I'] = LETTER,      ['J'] = LETTER,
+	['K'] = LETTER,      ['L'] = LETTER,        ['M'] = LETTER,      ['N'] = LETTER,
+	['O'] = LETTER,      ['P'] = LETTER,        ['Q'] = LETTER,      ['R'] = LETTER,
+	['S'] = LETTER,      ['T'] = LETTER,        ['U'] = LETTER,      ['V'] = LETTER,
+	['W'] = LETTER,      ['X'] = LETTER,        ['Y'] = LETTER,      ['Z'] = LETTER,
+	['0'] = DIGIT,       ['1'] = DIGIT,         ['2'] = DIGIT,       ['3'] = DIGIT,
+	['4'] = DIGIT,       ['5'] = DIGIT,         ['6'] = DIGIT,       ['7'] = DIGIT,
+	['8'] = DIGIT,       ['9'] = DIGIT,         ['_'] = LETTER,      ['$'] = CHAR_NAME | CHAR_START,
+	['%'] = CHAR_START,  ['.'] = CHAR_SPELLING, [' '] = CHAR_BLANK,  ['\t'] = CHAR_BLANK,
+	['\r'] = CHAR_BLANK, ['\f'] = CHAR_BLANK,   ['\v'] = CHAR_BLANK,
 };
 
 void lexer_init(struct lexer *lexer, const char *text, size_t length)
@@ -126,7 +129,8 @@ static bool is_decimal_float(const char *at)
 		at++;
 	if (*at == '.')
 		return lexer_is(at[1], CHAR_DIGIT) || !lexer_is(at[1], CHAR_NAME);
-	return (*at == 'e' || *at == 'E') && (lexer_is(at[1], CHAR_DIGIT) || ((at[1] == '-' || at[1] == '+') && lexer_is(at[2], CHAR_DIGIT)));
+	return (*at == 'e' || *at == 'E') &&
+	       (lexer_is(at[1], CHAR_DIGIT) || ((at[1] == '-' || at[1] == '+') && lexer_is(at[2], CHAR_DIGIT)));
 }
 
 static const char *read_number(struct lexer *lexer, struct token *token, const char *at)
@@ -141,7 +145,8 @@ static const char *read_number(struct lexer *lexer, struct token *token, const c
 		token->kind = TOKEN_FLOAT;
 		token->is_f32 = mark == 'f';
 		if (at - begin != (ptrdiff_t)digits + 2)
-			lexer->problem = mark == 'f' ? "0f needs 8 hexadecimal digits" : "0d needs 16 hexadecimal digits";
+			lexer->problem =
+				mark == 'f' ? "0f needs 8 hexadecimal digits" : "0d needs 16 hexadecimal digits";
 		return at;
 	}
 	if (mark == 'x') {
@@ -176,8 +181,9 @@ static const char *read_mark(struct token *token, const char *at)
 		char text[2];
 		uint16_t mark;
 	} pairs[] = {
-		{ { '<', '<' }, MARK_SHL }, { { '>', '>' }, MARK_SHR }, { { '<', '=' }, MARK_LE }, { { '>', '=' }, MARK_GE },
-		{ { '=', '=' }, MARK_EQ }, { { '!', '=' }, MARK_NE }, { { '&', '&' }, MARK_ANDAND }, { { '|', '|' }, MARK_OROR },
+		{ { '<', '<' }, MARK_SHL },    { { '>', '>' }, MARK_SHR },  { { '<', '=' }, MARK_LE },
+		{ { '>', '=' }, MARK_GE },     { { '=', '=' }, MARK_EQ },   { { '!', '=' }, MARK_NE },
+		{ { '&', '&' }, MARK_ANDAND }, { { '|', '|' }, MARK_OROR },
 	};
 	token->kind = TOKEN_MARK;
 	token->mark = (uint8_t)*at;

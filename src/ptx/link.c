@@ -25,7 +25,8 @@ struct linker {
 
 static enum ptx_linkage linkage_of(const struct ptx_symbol *symbol)
 {
-	return symbol->kind == PTX_SYMBOL_FUNCTION ? ((const struct ptx_function *)symbol)->linkage : ((const struct ptx_variable *)symbol)->linkage;
+	return symbol->kind == PTX_SYMBOL_FUNCTION ? ((const struct ptx_function *)symbol)->linkage
+						   : ((const struct ptx_variable *)symbol)->linkage;
 }
 
 /* Dynamic shared memory and the like: `.extern .shared` names no definition anywhere. */
@@ -35,14 +36,19 @@ static unsigned strength(const struct ptx_symbol *symbol)
 	    !((const struct ptx_function *)symbol)->alias_of)
 		return 0;
 	switch (linkage_of(symbol)) {
-	case PTX_EXTERN: return 0;
-	case PTX_COMMON: return 1;
-	case PTX_WEAK: return 2;
-	default: return 3;
+	case PTX_EXTERN:
+		return 0;
+	case PTX_COMMON:
+		return 1;
+	case PTX_WEAK:
+		return 2;
+	default:
+		return 3;
 	}
 }
 
-static bool same_parameters(struct ptx_variable *const *a, size_t a_count, struct ptx_variable *const *b, size_t b_count)
+static bool same_parameters(struct ptx_variable *const *a, size_t a_count, struct ptx_variable *const *b,
+			    size_t b_count)
 {
 	if (a_count != b_count)
 		return false;
@@ -59,11 +65,13 @@ static bool compatible(const struct ptx_symbol *a, const struct ptx_symbol *b)
 	if (a->kind == PTX_SYMBOL_FUNCTION) {
 		const struct ptx_function *f = (const struct ptx_function *)a, *g = (const struct ptx_function *)b;
 		return f->is_entry == g->is_entry &&
-		       same_parameters(f->parameters.data, f->parameters.count, g->parameters.data, g->parameters.count) &&
+		       same_parameters(f->parameters.data, f->parameters.count, g->parameters.data,
+				       g->parameters.count) &&
 		       same_parameters(f->results.data, f->results.count, g->results.data, g->results.count);
 	}
 	const struct ptx_variable *v = (const struct ptx_variable *)a, *w = (const struct ptx_variable *)b;
-	bool open = v->unsized || w->unsized || v->linkage == PTX_COMMON || w->linkage == PTX_COMMON || v->linkage == PTX_WEAK || w->linkage == PTX_WEAK;
+	bool open = v->unsized || w->unsized || v->linkage == PTX_COMMON || w->linkage == PTX_COMMON ||
+		    v->linkage == PTX_WEAK || w->linkage == PTX_WEAK;
 	return v->space == w->space && (open || v->size == w->size);
 }
 
@@ -73,7 +81,8 @@ static bool is_larger(const struct ptx_symbol *a, const struct ptx_symbol *b)
 	       ((const struct ptx_variable *)a)->size > ((const struct ptx_variable *)b)->size;
 }
 
-static void link_error(struct linker *l, const struct ptx_module *module, const struct ptx_symbol *symbol, const char *what, const struct ptx_module *other)
+static void link_error(struct linker *l, const struct ptx_module *module, const struct ptx_symbol *symbol,
+		       const char *what, const struct ptx_module *other)
 {
 	ptx_error(l->diagnostic, module, NULL, symbol->location, "'%s' %s in %s", symbol->name, what, other->name);
 	l->failed = true;
@@ -191,10 +200,13 @@ static void print_declarations(struct linker *l, struct text *out)
 	/* Initialisers may name variables of other files: all of them first. */
 	for (int value = 0; value < 2; value++)
 		for (size_t i = 0; i < l->count; i++) {
-			struct printer p = { .out = out, .module = l->inputs[i].module, .renames = &l->inputs[i].renames };
+			struct printer p = { .out = out,
+					     .module = l->inputs[i].module,
+					     .renames = &l->inputs[i].renames };
 			for (size_t k = 0; k < p.module->variables.count; k++) {
 				const struct ptx_variable *v = p.module->variables.data[k];
-				if (is_chosen(l, &l->inputs[i], &v->symbol) && (value || (v->linkage != PTX_EXTERN && !v->opaque)))
+				if (is_chosen(l, &l->inputs[i], &v->symbol) &&
+				    (value || (v->linkage != PTX_EXTERN && !v->opaque)))
 					print_variable_declaration(&p, v, value ? v->linkage : PTX_EXTERN, value);
 			}
 		}
@@ -215,7 +227,8 @@ static void print_bodies(struct linker *l, struct text *out)
 		for (size_t k = 0; k < input->module->functions.count; k++) {
 			const struct ptx_function *f = input->module->functions.data[k];
 			if (f->alias_of && is_chosen(l, input, &f->symbol))
-				text_printf(out, ".alias %s, %s;\n", final_name(input, &f->symbol), final_name(input, &f->alias_of->symbol));
+				text_printf(out, ".alias %s, %s;\n", final_name(input, &f->symbol),
+					    final_name(input, &f->alias_of->symbol));
 		}
 	}
 }
@@ -244,10 +257,13 @@ static struct ptx_module *link_modules(struct linker *l)
 
 struct ptx_module *ptx_link(const struct ptx_module *const *modules, size_t count, struct ptx_diagnostic *diagnostic)
 {
-	struct linker l = { .inputs = calloc(count ? count : 1, sizeof *l.inputs), .count = count, .diagnostic = diagnostic };
+	struct linker l = { .inputs = calloc(count ? count : 1, sizeof *l.inputs),
+			    .count = count,
+			    .diagnostic = diagnostic };
 	struct ptx_module *module = NULL;
 	if (!l.inputs || !count) {
-		ptx_error(diagnostic, NULL, NULL, (struct ptx_location){ 0 }, count ? "out of memory" : "no modules to link");
+		ptx_error(diagnostic, NULL, NULL, (struct ptx_location){ 0 },
+			  count ? "out of memory" : "no modules to link");
 		goto out;
 	}
 	for (size_t i = 0; i < count; i++)

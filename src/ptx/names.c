@@ -133,8 +133,9 @@ static struct binding *bind(struct parser *p, struct name *name)
 		p->free_bindings = binding->next_in_scope;
 	else
 		binding = arena_new(&p->scratch, struct binding);
-	*binding = (struct binding){ .outer = name->binding, .name = name, .depth = p->scope->depth,
-				     .next_in_scope = p->scope->bindings };
+	*binding = (struct binding){
+		.outer = name->binding, .name = name, .depth = p->scope->depth, .next_in_scope = p->scope->bindings
+	};
 	name->binding = binding;
 	p->scope->bindings = binding;
 	return binding;
@@ -173,7 +174,9 @@ struct ptx_register *scope_add_register(struct parser *p, struct name *name, enu
 	struct ptx_register *reg = arena_new(&p->module->arena, struct ptx_register);
 	uint32_t number, prefix = prefix_length(name->text, name->length, &number);
 	count_registers(p, 1);
-	*reg = (struct ptx_register){ .name = name->text, .type = type, .vector = (uint8_t)vector,
+	*reg = (struct ptx_register){ .name = name->text,
+				      .type = type,
+				      .vector = (uint8_t)vector,
 				      .index = (uint32_t)p->function->registers.count };
 	if (prefix)
 		names_intern(p, name->text, prefix)->has_singles = true;
@@ -213,13 +216,19 @@ void scope_add_registers(struct parser *p, struct name *prefix, uint64_t count, 
 	name_registers(p, prefix, (uint32_t)count);
 	struct ptx_register *first = arena_array(&p->module->arena, struct ptx_register, count);
 	for (uint32_t i = 0; i < count; i++) {
-		first[i] = (struct ptx_register){ .name = prefix->numbered[i], .type = type, .vector = (uint8_t)vector,
+		first[i] = (struct ptx_register){ .name = prefix->numbered[i],
+						  .type = type,
+						  .vector = (uint8_t)vector,
 						  .index = (uint32_t)p->function->registers.count };
 		parser_push(p, &p->function->registers, &first[i]);
 	}
 	struct register_range *range = arena_new(&p->scratch, struct register_range);
-	*range = (struct register_range){ .outer = prefix->range, .next_in_scope = p->scope->ranges, .prefix = prefix,
-					  .first = first, .count = (uint32_t)count, .depth = p->scope->depth };
+	*range = (struct register_range){ .outer = prefix->range,
+					  .next_in_scope = p->scope->ranges,
+					  .prefix = prefix,
+					  .first = first,
+					  .count = (uint32_t)count,
+					  .depth = p->scope->depth };
 	prefix->range = range;
 	p->scope->ranges = range;
 }
@@ -230,7 +239,8 @@ struct ptx_symbol *scope_find_symbol(const struct name *name)
 }
 
 /* The innermost of a numbered register and a name declared by itself. */
-bool scope_find(struct parser *p, const char *text, uint32_t length, const struct ptx_register **reg, struct ptx_symbol **symbol)
+bool scope_find(struct parser *p, const char *text, uint32_t length, const struct ptx_register **reg,
+		struct ptx_symbol **symbol)
 {
 	uint32_t number = 0, prefix = prefix_length(text, length, &number), depth = 0;
 	*reg = NULL;
@@ -264,8 +274,11 @@ static struct ptx_label *label_here(struct parser *p, struct name *name, struct 
 	struct ptx_label *label = &arena_new(&p->module->arena, struct parsed_label)->label;
 	label->symbol = (struct ptx_symbol){ PTX_SYMBOL_LABEL, name->text, location };
 	struct label_binding *binding = arena_new(&p->scratch, struct label_binding);
-	*binding = (struct label_binding){ .outer = name->label, .next_in_scope = p->scope->labels, .name = name,
-					   .label = label, .depth = p->scope->depth };
+	*binding = (struct label_binding){ .outer = name->label,
+					   .next_in_scope = p->scope->labels,
+					   .name = name,
+					   .label = label,
+					   .depth = p->scope->depth };
 	name->label = binding;
 	p->scope->labels = binding;
 	return label;

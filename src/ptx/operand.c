@@ -25,7 +25,8 @@ static void take_parts(struct parser *p, struct ptx_operand *operand, size_t bas
 	p->operands.count = base;
 }
 
-static struct ptx_operand read_list(struct parser *p, enum ptx_operand_kind kind, unsigned close, const char *close_text)
+static struct ptx_operand read_list(struct parser *p, enum ptx_operand_kind kind, unsigned close,
+				    const char *close_text)
 {
 	struct ptx_operand operand = make_operand(kind);
 	size_t base = p->operands.count;
@@ -119,7 +120,8 @@ static struct ptx_operand read_special_register(struct parser *p)
 	struct ptx_operand operand = make_operand(PTX_OP_SREG);
 	int sreg = isa_find_sreg(p->token.text, p->token.length);
 	if (sreg < 0)
-		parser_fail(p, token_location(&p->token), "undeclared name '%.*s'", (int)p->token.length, p->token.text);
+		parser_fail(p, token_location(&p->token), "undeclared name '%.*s'", (int)p->token.length,
+			    p->token.text);
 	operand.sreg = (uint16_t)sreg;
 	parser_next(p);
 	if (p->token.kind == TOKEN_DOT) {
@@ -171,7 +173,8 @@ static struct ptx_operand read_base(struct parser *p)
 	if (p->token.kind != TOKEN_NAME || is_word(&p->token, "WARP_SZ"))
 		return read_constant(p);
 	if (!scope_find(p, p->token.text, p->token.length, &reg, &symbol))
-		parser_fail(p, token_location(&p->token), "undeclared name '%.*s'", (int)p->token.length, p->token.text);
+		parser_fail(p, token_location(&p->token), "undeclared name '%.*s'", (int)p->token.length,
+			    p->token.text);
 	return reg ? read_register(p, reg) : read_symbol(p, symbol);
 }
 
@@ -286,7 +289,9 @@ void operand_read_instruction(struct parser *p, struct ptx_instruction *in)
 	if (!parser_at(p, ';'))
 		do {
 			size_t at = p->operands.count;
-			unsigned role = row->flags & ISA_CALL ? ISA_LIST : at < row->operand_count ? row->operands[at].role : ISA_ANY;
+			unsigned role = row->flags & ISA_CALL     ? ISA_LIST
+					: at < row->operand_count ? row->operands[at].role
+								  : ISA_ANY;
 			struct ptx_operand operand = read_operand(p, role);
 			parser_push(p, &p->operands, operand);
 		} while (parser_accept(p, ','));

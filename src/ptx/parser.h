@@ -3,8 +3,9 @@
  *     lexer.c       text -> tokens                    form.c      `setp.lt.f32` -> struct ptx_form
  *     names.c       interning, scopes, registers      operand.c   operands and instructions
  *     expression.c  constant expressions              variable.c  declarations and initialisers
- *     parser.c      directives, functions, modules    check.c     operands against the instruction set
- *     fragment.c    lengths of matrix fragments        error.c     messages
+ *     parser.c      modules and their directives      function.c  functions and their statements
+ *     check.c       operands against their rows       fragment.c  lengths of matrix fragments
+ *     error.c       messages
  *
  * The first error ends the parse: parser_fail() jumps back to ptx_parse(), which releases everything
  * (all that is allocated lies in the module's arena, the parser's own, or vectors known to both). */
@@ -37,7 +38,7 @@ struct label_binding {
 	uint32_t depth;
 };
 
-struct name { /* an interned identifier */
+struct name {             /* an interned identifier */
 	const char *text; /* in the module's arena */
 	uint32_t length, hash;
 	struct binding *binding;
@@ -45,7 +46,7 @@ struct name { /* an interned identifier */
 	struct register_range *range; /* the name is the prefix of numbered registers */
 	const char **numbered;        /* their texts */
 	uint32_t numbered_count;
-	bool has_singles;             /* a register such as %r5 was declared by itself beside `%r<…>` */
+	bool has_singles; /* a register such as %r5 was declared by itself beside `%r<…>` */
 };
 
 struct scope {
@@ -74,12 +75,12 @@ struct parser {
 	size_t name_count, name_capacity;
 	struct scope *scope;
 	struct binding *free_bindings;
-	struct map forms;     /* spelling -> struct ptx_form */
+	struct map forms; /* spelling -> struct ptx_form */
 	uint64_t register_count;
 
-	struct text joined;   /* a spelling that is written with blanks */
-	VEC(struct ptx_initial) initials; /* of the variable being read */
-	VEC(struct ptx_operand) operands; /* stack of the lists being read */
+	struct text joined;                     /* a spelling that is written with blanks */
+	VEC(struct ptx_initial) initials;       /* of the variable being read */
+	VEC(struct ptx_operand) operands;       /* stack of the lists being read */
 	VEC(const struct ptx_symbol *) targets; /* of the .branchtargets or .calltargets being read */
 	bool has_outer_labels;
 	uint32_t instruction_room;
@@ -106,11 +107,19 @@ void parser_expect(struct parser *p, unsigned mark, const char *what);
 bool parser_at_dot(const struct parser *p, const char *word); /* ".reg" */
 bool parser_accept_dot(struct parser *p, const char *word);
 struct name *parser_take_name(struct parser *p, const char *what);
-#define parser_push(p, vector, value)                                                              \
-	do {                                                                                       \
-		if (!vec_push((vector), (value)))                                                  \
-			parser_fail_memory(p);                                                     \
+uint32_t parser_take_count(struct parser *p);
+/* .loc, .file, .section: they may stand anywhere and say nothing about the program. */
+bool parser_read_debug_directive(struct parser *p);
+void parser_read_pragma(struct parser *p); /* of the function, or of the module outside of one */
+#define parser_push(p, vector, value)                                                                                  \
+	do {                                                                                                           \
+		if (!vec_push((vector), (value)))                                                                      \
+			parser_fail_memory(p);                                                                         \
 	} while (0)
+
+/* ---- function.c ---- */
+void function_read(struct parser *p, enum ptx_linkage linkage); /* .entry or .func */
+void function_free(struct ptx_function *f);                     /* what lies outside of the arena */
 
 /* ---- names.c ---- */
 void names_init(struct parser *p);
@@ -124,7 +133,8 @@ struct ptx_register *scope_add_register(struct parser *p, struct name *name, enu
 void scope_add_registers(struct parser *p, struct name *prefix, uint64_t count, enum ptx_type type, unsigned vector);
 /* Finds; both NULL where the name means nothing. */
 struct ptx_symbol *scope_find_symbol(const struct name *name);
-bool scope_find(struct parser *p, const char *text, uint32_t length, const struct ptx_register **reg, struct ptx_symbol **symbol);
+bool scope_find(struct parser *p, const char *text, uint32_t length, const struct ptx_register **reg,
+		struct ptx_symbol **symbol);
 struct ptx_label *scope_refer_label(struct parser *p, struct name *name, struct ptx_location location);
 void scope_define_label(struct parser *p, struct name *name, struct ptx_location location);
 
@@ -139,7 +149,8 @@ struct constant {
 };
 struct constant expression_read(struct parser *p);
 uint64_t expression_read_unsigned(struct parser *p, uint64_t limit, const char *what);
-uint64_t expression_read_before_angle(struct parser *p, uint64_t limit, const char *what); /* n of `%r<n>`: '>' ends it */
+uint64_t expression_read_before_angle(struct parser *p, uint64_t limit,
+				      const char *what); /* n of `%r<n>`: '>' ends it */
 /* A constant of `type` as its bits: narrows, converts between integer and floating types. */
 uint64_t constant_bits(struct constant constant, enum ptx_type type);
 
@@ -156,7 +167,8 @@ void variable_read_registers(struct parser *p); /* `.reg …;` */
 struct ptx_variable *variable_read_parameter(struct parser *p, bool is_entry, bool declare);
 
 /* ---- error.c ---- */
-const char *ptx_text_at(const struct ptx_module *module, struct ptx_location location); /* NULL where there is no text */
+const char *ptx_text_at(const struct ptx_module *module,
+			struct ptx_location location); /* NULL where there is no text */
 
 /* ---- fragment.c ---- */
 struct fragment {

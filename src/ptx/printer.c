@@ -9,12 +9,14 @@
 #include <stdio.h>
 
 static const char *const linkage_words[] = {
-	[PTX_INTERNAL] = "", [PTX_VISIBLE] = ".visible ", [PTX_WEAK] = ".weak ", [PTX_COMMON] = ".common ", [PTX_EXTERN] = ".extern ",
+	[PTX_INTERNAL] = "",       [PTX_VISIBLE] = ".visible ", [PTX_WEAK] = ".weak ",
+	[PTX_COMMON] = ".common ", [PTX_EXTERN] = ".extern ",
 };
 static const char *const space_words[] = {
-	[PTX_SPACE_GENERIC] = "", [PTX_SPACE_REG] = ".reg", [PTX_SPACE_SREG] = ".sreg", [PTX_SPACE_CONST] = ".const",
-	[PTX_SPACE_GLOBAL] = ".global", [PTX_SPACE_LOCAL] = ".local", [PTX_SPACE_PARAM] = ".param",
-	[PTX_SPACE_SHARED] = ".shared", [PTX_SPACE_SHARED_CLUSTER] = ".shared", [PTX_SPACE_TEX] = ".tex",
+	[PTX_SPACE_GENERIC] = "",     [PTX_SPACE_REG] = ".reg",       [PTX_SPACE_SREG] = ".sreg",
+	[PTX_SPACE_CONST] = ".const", [PTX_SPACE_GLOBAL] = ".global", [PTX_SPACE_LOCAL] = ".local",
+	[PTX_SPACE_PARAM] = ".param", [PTX_SPACE_SHARED] = ".shared", [PTX_SPACE_SHARED_CLUSTER] = ".shared",
+	[PTX_SPACE_TEX] = ".tex",
 };
 
 /* ---- names ---- */
@@ -67,9 +69,11 @@ static size_t header_registers(const struct ptx_function *f)
 {
 	size_t count = 0;
 	for (size_t i = 0; i < f->results.count; i++)
-		count += f->results.data[i]->space == PTX_SPACE_REG && strcmp(f->results.data[i]->symbol.name, "_") != 0;
+		count +=
+			f->results.data[i]->space == PTX_SPACE_REG && strcmp(f->results.data[i]->symbol.name, "_") != 0;
 	for (size_t i = 0; i < f->parameters.count; i++)
-		count += f->parameters.data[i]->space == PTX_SPACE_REG && strcmp(f->parameters.data[i]->symbol.name, "_") != 0;
+		count += f->parameters.data[i]->space == PTX_SPACE_REG &&
+			 strcmp(f->parameters.data[i]->symbol.name, "_") != 0;
 	return count;
 }
 
@@ -98,7 +102,8 @@ static void name_everything(struct printer *p, const struct ptx_function *f)
 
 static void print_operand(const struct printer *p, const struct ptx_operand *o, bool is_result);
 
-static void print_parts(const struct printer *p, const struct ptx_operand *o, const char *open, const char *between, const char *close, bool is_result)
+static void print_parts(const struct printer *p, const struct ptx_operand *o, const char *open, const char *between,
+			const char *close, bool is_result)
 {
 	text_printf(p->out, "%s", open);
 	for (unsigned i = 0; i < o->part_count; i++) {
@@ -150,7 +155,8 @@ static void print_operand(const struct printer *p, const struct ptx_operand *o, 
 {
 	switch (o->kind) {
 	case PTX_OP_REGISTER:
-		text_printf(p->out, "%s%s", o->negated ? o->reg->type == PTX_PRED ? "!" : "-" : "", register_name(p, o->reg));
+		text_printf(p->out, "%s%s", o->negated ? o->reg->type == PTX_PRED ? "!" : "-" : "",
+			    register_name(p, o->reg));
 		print_suffix(p, o, is_result);
 		break;
 	case PTX_OP_IMMEDIATE:
@@ -248,7 +254,9 @@ static void print_component(const struct printer *p, const struct ptx_variable *
 {
 	unsigned bytes = component_bytes(v);
 	while (*next < v->initial_count &&
-	       v->initial[*next].offset + (v->initial[*next].symbol ? bytes : ptx_type_bits(v->initial[*next].type) / 8) <= offset)
+	       v->initial[*next].offset +
+			       (v->initial[*next].symbol ? bytes : ptx_type_bits(v->initial[*next].type) / 8) <=
+		       offset)
 		++*next;
 	const struct ptx_initial *e = *next < v->initial_count ? &v->initial[*next] : NULL;
 	uint64_t bits = 0;
@@ -412,7 +420,8 @@ static size_t register_run(const struct printer *p, const struct ptx_function *f
 		const char *next = p->registers[first + count];
 		const struct ptx_register *a = f->registers.data[first], *b = f->registers.data[first + count];
 		snprintf(expected, sizeof expected, "%zu", count);
-		if (strncmp(next, name, *prefix) != 0 || strcmp(next + *prefix, expected) != 0 || a->type != b->type || a->vector != b->vector)
+		if (strncmp(next, name, *prefix) != 0 || strcmp(next + *prefix, expected) != 0 || a->type != b->type ||
+		    a->vector != b->vector)
 			break;
 		count++;
 	}
@@ -428,7 +437,8 @@ static void print_registers(const struct printer *p, const struct ptx_function *
 		if (reg->vector > 1)
 			text_printf(p->out, ".v%u ", reg->vector);
 		if (run > 1)
-			text_printf(p->out, ".%s %.*s<%zu>;\n", ptx_type_name(reg->type), (int)prefix, p->registers[i], run);
+			text_printf(p->out, ".%s %.*s<%zu>;\n", ptx_type_name(reg->type), (int)prefix, p->registers[i],
+				    run);
 		else
 			text_printf(p->out, ".%s %s;\n", ptx_type_name(reg->type), p->registers[i]);
 		i += run;
@@ -449,7 +459,8 @@ static void print_lists(const struct printer *p, const struct ptx_function *f)
 	for (size_t i = 0; i < f->targets.count; i++) {
 		const struct ptx_targets *targets = f->targets.data[i];
 		bool labels = targets->count && targets->targets[0]->kind == PTX_SYMBOL_LABEL;
-		text_printf(p->out, "\t%s: %s ", symbol_name(p, &targets->symbol), labels ? ".branchtargets" : ".calltargets");
+		text_printf(p->out, "\t%s: %s ", symbol_name(p, &targets->symbol),
+			    labels ? ".branchtargets" : ".calltargets");
 		for (uint32_t k = 0; k < targets->count; k++)
 			text_printf(p->out, "%s%s", k ? ", " : "", symbol_name(p, targets->targets[k]));
 		text_printf(p->out, ";\n");
@@ -550,8 +561,8 @@ static void print_variables(struct printer *p)
 		const struct ptx_variable *v = module->variables.data[i];
 		for (uint32_t k = 0; k < v->initial_count; k++) {
 			const struct ptx_variable *named = (const struct ptx_variable *)v->initial[k].symbol;
-			if (named && named->symbol.kind == PTX_SYMBOL_VARIABLE && !named->function && named->index >= i &&
-			    named->linkage != PTX_EXTERN)
+			if (named && named->symbol.kind == PTX_SYMBOL_VARIABLE && !named->function &&
+			    named->index >= i && named->linkage != PTX_EXTERN)
 				print_variable_declaration(p, named, PTX_EXTERN, false);
 		}
 		print_variable_declaration(p, v, v->linkage, true);

@@ -7,13 +7,13 @@
 struct printer {
 	struct text *out;
 	const struct ptx_module *module;
-	const struct map *renames;    /* module-level name -> another; NULL: none */
+	const struct map *renames; /* module-level name -> another; NULL: none */
 	/* of the function being printed: its own names made unique, as blocks are not printed */
 	const struct ptx_function *function;
 	struct arena arena;
 	const char **registers, **variables;
-	struct map taken;             /* every name used */
-	struct map labels;            /* a label's, list's or prototype's struct as text key -> name */
+	struct map taken;  /* every name used */
+	struct map labels; /* a label's, list's or prototype's struct as text key -> name */
 };
 
 void print_header(const struct ptx_module *module, struct text *out);

@@ -19,7 +19,9 @@ bool variable_at_linkage(struct parser *p, enum ptx_linkage *linkage)
 	static const struct {
 		const char *word;
 		enum ptx_linkage linkage;
-	} words[] = { { ".visible", PTX_VISIBLE }, { ".extern", PTX_EXTERN }, { ".weak", PTX_WEAK }, { ".common", PTX_COMMON } };
+	} words[] = {
+		{ ".visible", PTX_VISIBLE }, { ".extern", PTX_EXTERN }, { ".weak", PTX_WEAK }, { ".common", PTX_COMMON }
+	};
 	for (size_t i = 0; i < ARRAY_LENGTH(words); i++)
 		if (parser_at_dot(p, words[i].word)) {
 			*linkage = words[i].linkage;
@@ -32,9 +34,9 @@ static const struct {
 	const char *word;
 	enum ptx_space space;
 } spaces[] = {
-	{ ".reg", PTX_SPACE_REG }, { ".const", PTX_SPACE_CONST }, { ".global", PTX_SPACE_GLOBAL },
+	{ ".reg", PTX_SPACE_REG },     { ".const", PTX_SPACE_CONST }, { ".global", PTX_SPACE_GLOBAL },
 	{ ".local", PTX_SPACE_LOCAL }, { ".param", PTX_SPACE_PARAM }, { ".shared", PTX_SPACE_SHARED },
-	{ ".tex", PTX_SPACE_TEX }, { ".sreg", PTX_SPACE_SREG },
+	{ ".tex", PTX_SPACE_TEX },     { ".sreg", PTX_SPACE_SREG },
 };
 
 static bool at_space(const struct parser *p, enum ptx_space *space)
@@ -148,7 +150,8 @@ static uint32_t element_bytes(const struct ptx_variable *v)
 	return is_opaque(v->type) ? HANDLE_BYTES : ptx_type_bits(v->type) / 8 * v->vector;
 }
 
-static struct ptx_variable *make_variable(struct parser *p, const struct declaration *d, const char *name, struct ptx_location location)
+static struct ptx_variable *make_variable(struct parser *p, const struct declaration *d, const char *name,
+					  struct ptx_location location)
 {
 	struct ptx_variable *v = arena_new(&p->module->arena, struct ptx_variable);
 	v->symbol = (struct ptx_symbol){ PTX_SYMBOL_VARIABLE, name, location };
@@ -390,7 +393,8 @@ static bool redeclare(struct parser *p, struct ptx_variable *v, struct name *nam
 	if (!former || former->kind != PTX_SYMBOL_VARIABLE)
 		return false;
 	struct ptx_variable *old = (struct ptx_variable *)former;
-	if (old->linkage != PTX_EXTERN && v->linkage != PTX_EXTERN && v->linkage != PTX_COMMON && v->linkage != PTX_WEAK)
+	if (old->linkage != PTX_EXTERN && v->linkage != PTX_EXTERN && v->linkage != PTX_COMMON &&
+	    v->linkage != PTX_WEAK)
 		return false;
 	if (!same_variable(old, v))
 		parser_fail(p, v->symbol.location, "'%s' is declared differently before", name->text);
@@ -456,7 +460,8 @@ void variable_read_registers(struct parser *p)
 	read_declaration(p, &d);
 	do {
 		if (is_opaque(d.type))
-			parser_fail(p, token_location(&p->token), "a register cannot be of type .%s", ptx_type_name(d.type));
+			parser_fail(p, token_location(&p->token), "a register cannot be of type .%s",
+				    ptx_type_name(d.type));
 		struct name *name = parser_take_name(p, "a register's name");
 		if (parser_accept(p, '<')) {
 			uint64_t count = expression_read_before_angle(p, UINT32_MAX, "a number of registers");

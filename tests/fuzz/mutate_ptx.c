@@ -55,8 +55,11 @@ static void replace(struct text *text, size_t begin, size_t length, const char *
 
 static void mutate(struct text *text, const struct text *donor)
 {
-	static const char *const words[] = { "{", "}", "(", ")", "[", "]", ";", ",", ":", "@", "-", "!", "|", ".reg", ".b32", "%r1", "0",
-					     "18446744073709551615", "-1", "0f3F800000", ".param", ".func", ".v8", "_", "99999", "\"" };
+	static const char *const words[] = { "{",     "}",          "(",      ")",     "[",   "]",
+					     ";",     ",",          ":",      "@",     "-",   "!",
+					     "|",     ".reg",       ".b32",   "%r1",   "0",   "18446744073709551615",
+					     "-1",    "0f3F800000", ".param", ".func", ".v8", "_",
+					     "99999", "\"" };
 	size_t a_length, b_length, a = random_word(text, &a_length);
 	if (!text->count)
 		return;

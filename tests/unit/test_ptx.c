@@ -39,16 +39,55 @@ static void test_expressions(void **state)
 		const char *text;
 		int64_t value;
 	} cases[] = {
-		{ "1+2*3", 7 }, { "(1+2)*3", 9 }, { "3+4*2-1", 10 }, { "- -5", 5 }, { "+5", 5 }, { "-7/2", -3 }, { "-5/-2", 2 },
-		{ "-7 % 3", 0 }, { "7 % -3", 7 }, { "7%3", 1 }, { "2*3 % 4", 2 }, { "7-8 % 3", 5 }, /* % is of .u64 */
-		{ "(~0)/2", INT64_MAX }, { "(~1)>0", 1 }, { "(~7)>>1", INT64_MAX - 3 }, { "~5", -6 }, /* so is ~ */
-		{ "(-1&-1)/2", 0 }, { "6&3", 2 }, { "6|3", 7 }, { "6^3", 5 }, { "1|2^3&5", 3 },
-		{ "-1<1", 1 }, { "-1<1U", 0 }, { "-1>1U", 1 }, { "-1 == 0xFFFFFFFFFFFFFFFF", 1 }, { "5!=5", 0 }, { "3>=3", 1 }, { "3<=2", 0 },
-		{ "!5", 0 }, { "!0", 1 }, { "0||0", 0 }, { "1&&2", 1 }, { "1?2?3:4:5", 3 }, { "0?1:2?3:4", 3 },
-		{ "-(1U)/2", INT64_MAX }, { "(1U-2)/2", INT64_MAX }, { "(5?-1:1U)/2", 0 }, { "9223372036854775808/2", INT64_C(1) << 62 },
-		{ "1<<40", INT64_C(1) << 40 }, { "-8>>1", -4 }, { "1<<63>>63", -1 }, { "1U<<63>>63", 1 },
-		{ "(.s64)0xFFFFFFFFFFFFFFFF/2", 0 }, { "(.u64)-1/2", INT64_MAX },
-		{ "0x7fffffffffffffff+1", INT64_MIN }, { "WARP_SZ-33", -1 }, { "017", 15 }, { "0b1011", 11 }, { "0xFFU", 255 },
+		{ "1+2*3", 7 },
+		{ "(1+2)*3", 9 },
+		{ "3+4*2-1", 10 },
+		{ "- -5", 5 },
+		{ "+5", 5 },
+		{ "-7/2", -3 },
+		{ "-5/-2", 2 },
+		{ "-7 % 3", 0 },
+		{ "7 % -3", 7 },
+		{ "7%3", 1 },
+		{ "2*3 % 4", 2 },
+		{ "7-8 % 3", 5 }, /* % is of .u64 */
+		{ "(~0)/2", INT64_MAX },
+		{ "(~1)>0", 1 },
+		{ "(~7)>>1", INT64_MAX - 3 },
+		{ "~5", -6 }, /* so is ~ */
+		{ "(-1&-1)/2", 0 },
+		{ "6&3", 2 },
+		{ "6|3", 7 },
+		{ "6^3", 5 },
+		{ "1|2^3&5", 3 },
+		{ "-1<1", 1 },
+		{ "-1<1U", 0 },
+		{ "-1>1U", 1 },
+		{ "-1 == 0xFFFFFFFFFFFFFFFF", 1 },
+		{ "5!=5", 0 },
+		{ "3>=3", 1 },
+		{ "3<=2", 0 },
+		{ "!5", 0 },
+		{ "!0", 1 },
+		{ "0||0", 0 },
+		{ "1&&2", 1 },
+		{ "1?2?3:4:5", 3 },
+		{ "0?1:2?3:4", 3 },
+		{ "-(1U)/2", INT64_MAX },
+		{ "(1U-2)/2", INT64_MAX },
+		{ "(5?-1:1U)/2", 0 },
+		{ "9223372036854775808/2", INT64_C(1) << 62 },
+		{ "1<<40", INT64_C(1) << 40 },
+		{ "-8>>1", -4 },
+		{ "1<<63>>63", -1 },
+		{ "1U<<63>>63", 1 },
+		{ "(.s64)0xFFFFFFFFFFFFFFFF/2", 0 },
+		{ "(.u64)-1/2", INT64_MAX },
+		{ "0x7fffffffffffffff+1", INT64_MIN },
+		{ "WARP_SZ-33", -1 },
+		{ "017", 15 },
+		{ "0b1011", 11 },
+		{ "0xFFU", 255 },
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
 		struct text text = { 0 };
@@ -82,18 +121,20 @@ static void flatten(const struct ptx_variable *v, uint8_t *out)
 static void test_initialisers(void **state)
 {
 	(void)state;
-	static const uint8_t grid[] = { 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 0, 0 }, bytes[] = { 1, 0, 3, 0, 0, 0, 0, 0, 0, 10, 255 };
+	static const uint8_t grid[] = { 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 0, 0 },
+			     bytes[] = { 1, 0, 3, 0, 0, 0, 0, 0, 0, 10, 255 };
 	static const uint8_t vectors[] = { 0, 0, 0x80, 0x3F, 0, 0, 0, 0x40, 0, 0, 0x40, 0x40, 0, 0, 0x80, 0x40 };
 	static const uint8_t parts[] = { 0xB0, 0xB1, 0xB7, 9 }, cut[] = { 0x34, 0xFF };
 	uint8_t got[64];
-	struct ptx_module *module = parse(HEAD ".global .u16 grid[2][3] = { {1, 2, 3}, {4, 5} };\n"
-					       ".global .b8 bytes[11] = { 1, 0, 3, 0, 0, 0, 0, 0, 0, 10, 0xFF };\n"
-					       ".global .u16 open[][2] = { {1}, {2, 3}, {4} };\n"
-					       ".global .v2 .f32 vectors[2] = { {1.0, 2.0}, {3.0, 0f40800000} };\n"
-					       ".global .u8 parts[4] = { 0xFF(grid), 0xFF00(grid), 0xFF00000000000000(generic(grid)+1), 9 };\n"
-					       ".global .b8 cut[2] = { 0x1234, -1 };\n"
-					       ".const .f64 half = 0.5;\n"
-					       ".global .u64 address = generic(bytes)+3;\n");
+	struct ptx_module *module = parse(
+		HEAD ".global .u16 grid[2][3] = { {1, 2, 3}, {4, 5} };\n"
+		     ".global .b8 bytes[11] = { 1, 0, 3, 0, 0, 0, 0, 0, 0, 10, 0xFF };\n"
+		     ".global .u16 open[][2] = { {1}, {2, 3}, {4} };\n"
+		     ".global .v2 .f32 vectors[2] = { {1.0, 2.0}, {3.0, 0f40800000} };\n"
+		     ".global .u8 parts[4] = { 0xFF(grid), 0xFF00(grid), 0xFF00000000000000(generic(grid)+1), 9 };\n"
+		     ".global .b8 cut[2] = { 0x1234, -1 };\n"
+		     ".const .f64 half = 0.5;\n"
+		     ".global .u64 address = generic(bytes)+3;\n");
 	flatten(ptx_find_variable(module, "grid"), got);
 	assert_memory_equal(got, grid, sizeof grid);
 	flatten(ptx_find_variable(module, "bytes"), got);
@@ -122,9 +163,10 @@ static void test_parameters(void **state)
 {
 	(void)state;
 	static const uint32_t offsets[] = { 0, 8, 12, 16, 32, 48 };
-	struct ptx_module *module = parse(HEAD ".visible .entry k(.param .u64 .ptr .global .align 16 a, .param .u8 b, .param .f32 c,\n"
-					       ".param .align 16 .b8 d[12], .param .align 16 .b8 e[16], .param .u16 f)\n"
-					       ".maxntid 256 .minnctapersm 3 .pragma \"x\";\n{ ret; }\n");
+	struct ptx_module *module =
+		parse(HEAD ".visible .entry k(.param .u64 .ptr .global .align 16 a, .param .u8 b, .param .f32 c,\n"
+			   ".param .align 16 .b8 d[12], .param .align 16 .b8 e[16], .param .u16 f)\n"
+			   ".maxntid 256 .minnctapersm 3 .pragma \"x\";\n{ ret; }\n");
 	const struct ptx_function *k = ptx_find_entry(module, "k");
 	assert_non_null(k);
 	assert_int_equal(k->parameters.count, ARRAY_LENGTH(offsets));
@@ -145,18 +187,19 @@ static void test_parameters(void **state)
 static void test_scopes(void **state)
 {
 	(void)state;
-	struct ptx_module *module = parse(HEAD ".global .u32 x;\n.visible .entry k()\n{\n"
-					       ".reg .b32 %r<4>, a;\n"
-					       "mov.b32 a, %r3;\n"                            /* 0 */
-					       "{ .reg .b64 a; .reg .b32 %r3, %r<2>;\n"
-					       "cvt.u64.u32 a, %r3;\n"                        /* 1: the block's own both */
-					       "mov.b32 %r1, %r2;\n"                          /* 2: %r1 the block's, %r2 the function's */
-					       "bra L;\n"                                     /* 3: the block's L, defined below */
-					       "L: bra out; }\n"                              /* 4 */
-					       "mov.b32 a, x;\n"                              /* 5 */
-					       "{ .local .u32 x; .reg .b64 y; mov.u64 y, x; bra L; }\n" /* 6, 7: the function's L */
-					       "L: mov.b32 a, %r1;\n"                         /* 8 */
-					       "out: ret;\n}\n");
+	struct ptx_module *module =
+		parse(HEAD ".global .u32 x;\n.visible .entry k()\n{\n"
+			   ".reg .b32 %r<4>, a;\n"
+			   "mov.b32 a, %r3;\n" /* 0 */
+			   "{ .reg .b64 a; .reg .b32 %r3, %r<2>;\n"
+			   "cvt.u64.u32 a, %r3;\n" /* 1: the block's own both */
+			   "mov.b32 %r1, %r2;\n"   /* 2: %r1 the block's, %r2 the function's */
+			   "bra L;\n"              /* 3: the block's L, defined below */
+			   "L: bra out; }\n"       /* 4 */
+			   "mov.b32 a, x;\n"       /* 5 */
+			   "{ .local .u32 x; .reg .b64 y; mov.u64 y, x; bra L; }\n" /* 6, 7: the function's L */
+			   "L: mov.b32 a, %r1;\n"                                   /* 8 */
+			   "out: ret;\n}\n");
 	const struct ptx_function *k = first_body(module);
 	const struct ptx_instruction *in = k->instructions;
 	assert_int_equal(k->instruction_count, 10);
@@ -183,9 +226,12 @@ static void test_scopes(void **state)
 static const struct ptx_form *form_of(struct ptx_module **module, const char *declarations, const char *statement)
 {
 	struct text text = { 0 };
-	text_printf(&text, HEAD "%s\n.visible .entry k()\n{ .reg .pred %%p<4>; .reg .b16 %%rs<4>; .reg .b32 %%r<9>; .reg .b64 %%rd<4>;"
-				" .reg .f32 %%f<4>; %s ret; }\n",
-		    declarations, statement);
+	text_printf(
+		&text,
+		HEAD
+		"%s\n.visible .entry k()\n{ .reg .pred %%p<4>; .reg .b16 %%rs<4>; .reg .b32 %%r<9>; .reg .b64 %%rd<4>;"
+		" .reg .f32 %%f<4>; %s ret; }\n",
+		declarations, statement);
 	*module = parse(text.data);
 	text_fini(&text);
 	return first_body(*module)->instructions[0].form;
@@ -238,13 +284,21 @@ static void test_rows_reachable(void **state)
 		/* All slots at their first choice, optional ones left out or not, then one slot at each other choice. */
 		for (int filled = 0; filled < 2 && !reached; filled++)
 			for (unsigned slot = 0; slot <= row->slot_count && !reached; slot++)
-				for (unsigned choice = 0; choice < (slot < row->slot_count ? row->slots[slot].first_choice_count : 1U) && !reached; choice++) {
+				for (unsigned choice = 0;
+				     choice < (slot < row->slot_count ? row->slots[slot].first_choice_count : 1U) &&
+				     !reached;
+				     choice++) {
 					struct text text = { 0 };
 					uint16_t mods[ISA_MAX_SLOTS];
 					text_printf(&text, "%s", row->opcode);
 					for (unsigned i = 0; i < row->slot_count; i++)
 						if (i == slot || filled || !row->slots[i].optional)
-							text_printf(&text, ".%s", isa_mod_name((enum ptx_mod)isa_choices[row->slots[i].first_choice + (i == slot ? choice : 0)]));
+							text_printf(
+								&text, ".%s",
+								isa_mod_name(
+									(enum ptx_mod)
+										isa_choices[row->slots[i].first_choice +
+											    (i == slot ? choice : 0)]));
 					reached = isa_find_row(text.data, text.count, mods) == row;
 					text_fini(&text);
 				}
@@ -256,19 +310,20 @@ static void test_rows_reachable(void **state)
 static void test_operands(void **state)
 {
 	(void)state;
-	struct ptx_module *module = parse(
-		HEAD ".global .texref t;\n.global .b8 table[64];\n.extern .func (.param .b32 r) f(.param .b32 a);\n.visible .entry k()\n{\n"
-		     ".reg .pred %p<4>; .reg .b32 %r<9>; .reg .b64 %rd<4>; .reg .f32 %f<9>; .reg .v4 .f32 %v; .param .b32 a; .param .b32 r;\n"
-		     "tex.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [t, {%f4, %f5}];\n"
-		     "setp.lt.and.s32 %p0|_, %r1, -3, !%p1;\n"
-		     "st.global.u32 [table+-4], 0x80000000;\n"
-		     "mov.u64 %rd0, table[5];\n"
-		     "mov.u32 %r0, %ctaid.z;\n"
-		     "@!%p2 call (r), f, (a);\n"
-		     "fma.rn.f32 %f0, 0f3F800000, 1.5, -0.5;\n"
-		     "vadd.u32.u32.u32 %r0.b3, %r1.h1, -%r2.b0, %r3;\n"
-		     "mov.f32 %f0, %v.w;\n"
-		     "ret;\n}\n");
+	struct ptx_module *module = parse(HEAD ".global .texref t;\n.global .b8 table[64];\n.extern .func (.param .b32 "
+					       "r) f(.param .b32 a);\n.visible .entry k()\n{\n"
+					       ".reg .pred %p<4>; .reg .b32 %r<9>; .reg .b64 %rd<4>; .reg .f32 %f<9>; "
+					       ".reg .v4 .f32 %v; .param .b32 a; .param .b32 r;\n"
+					       "tex.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [t, {%f4, %f5}];\n"
+					       "setp.lt.and.s32 %p0|_, %r1, -3, !%p1;\n"
+					       "st.global.u32 [table+-4], 0x80000000;\n"
+					       "mov.u64 %rd0, table[5];\n"
+					       "mov.u32 %r0, %ctaid.z;\n"
+					       "@!%p2 call (r), f, (a);\n"
+					       "fma.rn.f32 %f0, 0f3F800000, 1.5, -0.5;\n"
+					       "vadd.u32.u32.u32 %r0.b3, %r1.h1, -%r2.b0, %r3;\n"
+					       "mov.f32 %f0, %v.w;\n"
+					       "ret;\n}\n");
 	const struct ptx_instruction *in = first_body(module)->instructions;
 	const struct ptx_operand *o = &in[0].operands[1];
 	assert_int_equal(o->kind, PTX_OP_TEXTURE);
@@ -329,7 +384,8 @@ static void test_print(void **state)
 	struct ptx_module *again = parse(printed.data);
 	if (!ptx_equal(module, again, &why))
 		fail_msg("%s\n%s", why.data, printed.data);
-	struct ptx_module *other = parse(HEAD ".global .u32 x;\n.func f(.reg .b32 a)\n{ .reg .b32 %r<3>, x$1; mov.b32 x$1, %r0; ret; }\n");
+	struct ptx_module *other =
+		parse(HEAD ".global .u32 x;\n.func f(.reg .b32 a)\n{ .reg .b32 %r<3>, x$1; mov.b32 x$1, %r0; ret; }\n");
 	assert_false(ptx_equal(module, other, NULL));
 	struct text line = { 0 };
 	ptx_print_instruction(&first_body(other)->instructions[0], &line);
@@ -359,13 +415,17 @@ static void test_link(void **state)
 	struct ptx_diagnostic diagnostic = { 0 };
 	struct ptx_module *m = link_two(
 		".version 7.0\n.target sm_70\n.address_size 64\n"
-		".extern .global .u32 shared_counter;\n.global .u32 own = 1;\n.common .global .b8 pool[4];\n.weak .global .u32 w = 1;\n"
+		".extern .global .u32 shared_counter;\n.global .u32 own = 1;\n.common .global .b8 pool[4];\n.weak "
+		".global .u32 w = 1;\n"
 		".extern .func (.param .b32 r) twice(.param .b32 a);\n.func helper() { ret; }\n"
-		".visible .entry a() { .reg .b64 %rd; .param .b32 r; .param .b32 p; mov.u64 %rd, own; mov.u64 %rd, shared_counter;\n"
+		".visible .entry a() { .reg .b64 %rd; .param .b32 r; .param .b32 p; mov.u64 %rd, own; mov.u64 %rd, "
+		"shared_counter;\n"
 		"call (r), twice, (p); call helper; ret; }\n",
-		HEAD ".visible .global .u32 shared_counter = 7;\n.global .u32 own = 2;\n.common .global .b8 pool[16];\n.visible .global .u32 w = 2;\n"
-		     ".func helper() { trap; }\n.visible .func (.param .b32 r) twice(.param .b32 a) { call helper; ret; }\n"
-		     ".visible .entry b() { .reg .b64 %rd; mov.u64 %rd, own; ret; }\n",
+		HEAD
+		".visible .global .u32 shared_counter = 7;\n.global .u32 own = 2;\n.common .global .b8 "
+		"pool[16];\n.visible .global .u32 w = 2;\n"
+		".func helper() { trap; }\n.visible .func (.param .b32 r) twice(.param .b32 a) { call helper; ret; }\n"
+		".visible .entry b() { .reg .b64 %rd; mov.u64 %rd, own; ret; }\n",
 		&diagnostic);
 	if (!m)
 		fail_msg("%s", diagnostic.message);
@@ -393,11 +453,14 @@ static void test_link_errors(void **state)
 {
 	(void)state;
 	struct ptx_diagnostic diagnostic = { 0 };
-	assert_null(link_two(HEAD ".visible .global .u32 x = 1;\n", HEAD ".visible .global .u32 x = 2;\n", &diagnostic));
-	assert_string_equal(diagnostic.message, "test.ptx:4:23: error: 'x' is defined a second time; the first is in test.ptx\n"
-						"    .visible .global .u32 x = 2;\n                          ^\n");
+	assert_null(
+		link_two(HEAD ".visible .global .u32 x = 1;\n", HEAD ".visible .global .u32 x = 2;\n", &diagnostic));
+	assert_string_equal(diagnostic.message,
+			    "test.ptx:4:23: error: 'x' is defined a second time; the first is in test.ptx\n"
+			    "    .visible .global .u32 x = 2;\n                          ^\n");
 	ptx_diagnostic_fini(&diagnostic);
-	assert_null(link_two(HEAD ".extern .func f(.param .b32 a);\n", HEAD ".visible .func f(.param .b64 a) { ret; }\n", &diagnostic));
+	assert_null(link_two(HEAD ".extern .func f(.param .b32 a);\n",
+			     HEAD ".visible .func f(.param .b64 a) { ret; }\n", &diagnostic));
 	assert_non_null(strstr(diagnostic.message, "'f' is declared differently in test.ptx"));
 	ptx_diagnostic_fini(&diagnostic);
 }
@@ -410,11 +473,18 @@ static void test_memory(void **state)
 	struct text text = { 0 };
 	text_printf(&text, HEAD);
 	for (int k = 0; k < 8; k++) {
-		text_printf(&text, ".visible .entry kernel_%d(\n\t.param .u64 kernel_%d_param_0\n)\n{\n\t.reg .pred \t%%p<2>;\n\t.reg .f32 \t%%f<4003>;\n"
-				   "\t.reg .b32 \t%%r<4003>;\n\t.reg .b64 \t%%rd<4003>;\n\n\tld.param.u64 \t%%rd1, [kernel_%d_param_0];\n", k, k, k);
+		text_printf(&text,
+			    ".visible .entry kernel_%d(\n\t.param .u64 kernel_%d_param_0\n)\n{\n\t.reg .pred "
+			    "\t%%p<2>;\n\t.reg .f32 \t%%f<4003>;\n"
+			    "\t.reg .b32 \t%%r<4003>;\n\t.reg .b64 \t%%rd<4003>;\n\n\tld.param.u64 \t%%rd1, "
+			    "[kernel_%d_param_0];\n",
+			    k, k, k);
 		for (int i = 1; i < 4000; i++)
-			text_printf(&text, "\tadd.s32 \t%%r%d, %%r%d, 4;\n\tmul.wide.s32 \t%%rd%d, %%r%d, 4;\n\tld.global.f32 \t%%f%d, [%%rd%d+16];\n"
-					   "\tfma.rn.f32 \t%%f%d, %%f%d, 0f3F800000, %%f%d;\n", i + 1, i, i + 1, i, i, i, i + 1, i, i);
+			text_printf(&text,
+				    "\tadd.s32 \t%%r%d, %%r%d, 4;\n\tmul.wide.s32 \t%%rd%d, %%r%d, 4;\n\tld.global.f32 "
+				    "\t%%f%d, [%%rd%d+16];\n"
+				    "\tfma.rn.f32 \t%%f%d, %%f%d, 0f3F800000, %%f%d;\n",
+				    i + 1, i, i + 1, i, i, i, i + 1, i, i);
 		text_printf(&text, "\tret;\n}\n");
 	}
 	text_printf(&text, ".global .align 1 .b8 table[200000] = {0");
@@ -431,10 +501,12 @@ static void test_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_expressions), cmocka_unit_test(test_initialisers), cmocka_unit_test(test_parameters),
-		cmocka_unit_test(test_scopes), cmocka_unit_test(test_forms), cmocka_unit_test(test_rows_reachable),
-		cmocka_unit_test(test_operands), cmocka_unit_test(test_special_registers), cmocka_unit_test(test_print),
-		cmocka_unit_test(test_link), cmocka_unit_test(test_link_errors), cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_expressions), cmocka_unit_test(test_initialisers),
+		cmocka_unit_test(test_parameters),  cmocka_unit_test(test_scopes),
+		cmocka_unit_test(test_forms),       cmocka_unit_test(test_rows_reachable),
+		cmocka_unit_test(test_operands),    cmocka_unit_test(test_special_registers),
+		cmocka_unit_test(test_print),       cmocka_unit_test(test_link),
+		cmocka_unit_test(test_link_errors), cmocka_unit_test(test_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
