@@ -4,6 +4,7 @@
 #ifndef DRAGOMAN_BACKEND_DEVICE_H
 #define DRAGOMAN_BACKEND_DEVICE_H
 
+#include "backend/texture.h"
 #include "codegen/codegen.h"
 
 struct device;        /* the back end's own: one per device that a program sees */
@@ -85,6 +86,9 @@ struct device_ops {
 	int (*queue_synchronize)(struct device_queue *queue, uint64_t ticket); /* host waits; helps to run blocks meanwhile */
 	/* Calls `function` with the time at which the queue reached this point (event timing); runs on any thread, quick. */
 	int (*queue_timestamp)(struct device_queue *queue, uint64_t *when_ns);
+	/* Texture and surface objects: the number that kernels get. Destroying one that kernels still use ends them. */
+	int (*texture_create)(struct device *device, const struct texture_description *description, uint64_t *object);
+	void (*texture_destroy)(struct device *device, uint64_t object);
 	int (*set_limit)(struct device *device, enum device_limit limit, uint64_t value); /* for later launches */
 	/* The sticky error of a device: 0, or the CUresult of the first kernel that failed. */
 	int (*error)(struct device *device);

@@ -425,6 +425,7 @@ void cpu_block_grid_barrier(struct cpu_block *block, uint32_t first_thread, uint
 /* ---- service.c, print.c, heap.c ---------------------------------------------------------------- */
 
 extern const struct cpu_services cpu_services;
+_Noreturn void cpu_service_end(struct cpu_block *block, int status); /* ends the kernel, as a service's error does */
 int32_t cpu_print_format(struct text *out, const char *format, const void *arguments);
 void cpu_launch_fail(struct launch *launch, struct device *device, int status); /* the first error counts */
 

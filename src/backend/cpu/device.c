@@ -2,6 +2,7 @@
  * about speed and size, and the table of functions that the driver calls. There is one such device. */
 #define _GNU_SOURCE
 #include "backend/cpu/cpu.h"
+#include "backend/cpu/texture_object.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -231,6 +232,8 @@ const struct device_ops cpu_device_ops = {
 	.queue_wait = cpu_queue_wait,
 	.queue_synchronize = cpu_queue_synchronize,
 	.queue_timestamp = cpu_queue_timestamp,
+	.texture_create = cpu_texture_create,
+	.texture_destroy = cpu_texture_destroy,
 	.set_limit = device_set_limit,
 	.error = device_error,
 	.reset = device_reset,
