@@ -425,9 +425,11 @@ static void check_any(const struct check *c, const struct ptx_operand *o, const 
 	}
 	if (o->kind == PTX_OP_VECTOR)
 		check_packed(c, o, type, role->is_result);
-	else if (o->kind == PTX_OP_REGISTER && o->reg->vector > 1 && o->component < 0)
-		check_packed(c, &(struct ptx_operand){ .kind = PTX_OP_VECTOR }, type, role->is_result);
-	else if (o->kind == PTX_OP_REGISTER)
+	else if (o->kind == PTX_OP_REGISTER && o->reg->vector > 1 && o->component < 0) {
+		if (class_of(type) != CLASS_BITS || operand_bits(c, o) != ptx_type_bits(type))
+			fail_operand(c, "'%s' is of type .v%u .%s", o->reg->name, o->reg->vector,
+				     ptx_type_name(o->reg->type));
+	} else if (o->kind == PTX_OP_REGISTER)
 		check_value(c, o, type, false);
 	else if (o->kind == PTX_OP_ADDRESS || o->kind == PTX_OP_TEXTURE || o->kind == PTX_OP_LIST ||
 		 o->kind == PTX_OP_SINK)

@@ -118,15 +118,15 @@ struct fragment fragment_of(const struct ptx_form *form, unsigned operand)
 	}
 }
 
-/* The fewest and the most: three coordinates may stand in a list of four. */
+/* The fewest and the most: old compilers padded every list to four. */
 struct fragment fragment_coordinates(const struct ptx_form *form)
 {
 	static const struct {
 		uint16_t mod;
 		struct fragment coordinates;
 	} geometries[] = {
-		{ MOD_1d, { 1, 1, 32 } },    { MOD_2d, { 2, 2, 32 } },   { MOD_3d, { 3, 4, 32 } },
-		{ MOD_a1d, { 2, 2, 32 } },   { MOD_a2d, { 3, 4, 32 } },  { MOD_cube, { 3, 4, 32 } },
+		{ MOD_1d, { 1, 4, 32 } },    { MOD_2d, { 2, 4, 32 } },   { MOD_3d, { 3, 4, 32 } },
+		{ MOD_a1d, { 2, 4, 32 } },   { MOD_a2d, { 3, 4, 32 } },  { MOD_cube, { 3, 4, 32 } },
 		{ MOD_acube, { 4, 4, 32 } }, { MOD_2dms, { 3, 4, 32 } }, { MOD_a2dms, { 4, 4, 32 } },
 	};
 	if (form->row->opcode_id == OP_cp) /* tensors: as many as .1d to .5d says, but for gathers and scatters */

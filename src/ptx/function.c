@@ -429,8 +429,8 @@ void function_read(struct parser *p, enum ptx_linkage linkage)
 	if (parser_at(p, '{')) {
 		read_body(p);
 		check_function(p, f);
-	} else {
-		parser_expect(p, ';', "'{' or ';'");
+	} else if (!parser_accept(p, ';') && p->token.kind != TOKEN_DOT) { /* PTX 1.x: no ';' behind a declaration */
+		parser_fail_expected(p, "'{' or ';'");
 	}
 	scope_close(p);
 	settle_labels(p);
