@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "backend/cpu/abi.h"
+#include "codegen/memory.h"
 
 static LLVMValueRef i64_of(struct emitter *e, uint64_t value)
 {
@@ -92,7 +93,7 @@ LLVMValueRef local_window(struct emitter *e)
 
 static LLVMValueRef window_of(struct emitter *e, enum ptx_space space)
 {
-	if (space == PTX_SPACE_SHARED || space == PTX_SPACE_SHARED_CLUSTER)
+	if (space == PTX_SPACE_SHARED)
 		return e->state->shared;
 	return space == PTX_SPACE_LOCAL ? local_base(e) : NULL;
 }
@@ -138,6 +139,8 @@ struct address emit_address(struct emitter *e, const struct ptx_operand *op, enu
 			a = add64(e, a, window);
 		if (offset)
 			a = add64(e, a, i64_of(e, (uint64_t)offset));
+		if (space == PTX_SPACE_SHARED_CLUSTER)
+			a = cluster_address(e, a);
 		int64_t stride = lanes ? (shape.kind == IR_AFFINE ? shape.stride : 0) + window_stride : 0;
 		return (struct address){ stride ? ADDRESS_STRIDED : ADDRESS_ONE, to_pointer(e, a), stride, access_bytes };
 	}
@@ -149,6 +152,8 @@ struct address emit_address(struct emitter *e, const struct ptx_operand *op, enu
 	}
 	if (offset)
 		a = add64(e, a, kbits(e, 64, (uint64_t)offset));
+	if (space == PTX_SPACE_SHARED_CLUSTER)
+		a = cluster_address(e, a);
 	return (struct address){ ADDRESS_LANES, to_pointer(e, a), 0, access_bytes };
 }
 

@@ -3,30 +3,14 @@
  * A block's threads run on one thread of the host, so for its shared memory a plain load, operation and store is atomic. Elsewhere
  * it is the machine's atomic operation, or a compare-and-swap loop where it has none; lanes go one after the other. When
  * all lanes add to one address, their sum is made in registers first. */
+#include "codegen/atomic.h"
+
 #include "codegen/arith.h"
 #include "codegen/group.h"
 #include "codegen/memory.h"
 #include "isa_emit.h"
 
-enum operation {
-	OPERATION_ADD, OPERATION_MIN, OPERATION_MAX, OPERATION_AND, OPERATION_OR, OPERATION_XOR, OPERATION_EXCH, OPERATION_CAS,
-	OPERATION_INC, OPERATION_DEC
-};
-
-struct atomic {
-	enum operation operation;
-	enum ptx_type type;           /* of one element */
-	bool shared;                  /* plain operations will do */
-	bool flushes;                 /* f32 add outside shared memory (9.7.13.5) */
-	bool returns;
-	LLVMAtomicOrdering ordering;
-	struct address address;
-	LLVMValueRef b, c;            /* pieces; integers of the type's size */
-	LLVMTypeRef lane;             /* that integer */
-	LLVMValueRef slot;            /* alloca of the old values, one a lane */
-};
-
-static enum operation operation_of(struct emitter *e)
+enum operation atomic_operation(struct emitter *e)
 {
 	static const struct {
 		enum ptx_mod mod;
@@ -175,7 +159,7 @@ static LLVMValueRef update_loop(struct emitter *e, const struct atomic *a, LLVMV
 	return seen;
 }
 
-static LLVMValueRef scalar_atomic(struct emitter *e, const struct atomic *a, LLVMValueRef pointer, LLVMValueRef b, LLVMValueRef c)
+LLVMValueRef atomic_scalar(struct emitter *e, const struct atomic *a, LLVMValueRef pointer, LLVMValueRef b, LLVMValueRef c)
 {
 	LLVMAtomicRMWBinOp op;
 	LLVMValueRef old, success;
@@ -204,7 +188,7 @@ static void atomic_lane(struct emitter *e, unsigned lane, void *data)
 	unsigned w = e->w;
 	e->w = 1;
 	e->mask = NULL;
-	LLVMValueRef old = scalar_atomic(e, a, pointer, b, c);
+	LLVMValueRef old = atomic_scalar(e, a, pointer, b, c);
 	e->w = w;
 	e->mask = mask;
 	if (!a->slot)
@@ -294,7 +278,7 @@ static void emit_atomic(struct emitter *e, const struct ptx_instruction *in, uns
 {
 	const struct ptx_operand *b = operand(e, at + 1), *d = at ? operand(e, 0) : NULL;
 	enum ptx_space space = in->form->space;
-	struct atomic a = { .operation = operation_of(e), .type = form_type(in), .ordering = ordering_of(e), .returns = d && d->kind != PTX_OP_SINK };
+	struct atomic a = { .operation = atomic_operation(e), .type = form_type(in), .ordering = ordering_of(e), .returns = d && d->kind != PTX_OP_SINK };
 	unsigned count = b->kind == PTX_OP_VECTOR ? b->part_count : 1, bytes = ptx_type_bits(a.type) / 8;
 	a.shared = space == PTX_SPACE_SHARED;
 	a.flushes = a.type == PTX_F32 && !a.shared;

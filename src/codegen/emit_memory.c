@@ -165,7 +165,9 @@ void emit_cvta(struct emitter *e, const struct ptx_instruction *in)
 {
 	unsigned bits = ptx_type_bits(form_type(in));
 	LLVMValueRef a = resize(e, value_of(e, operand(e, 1), form_type(in)), 64, false), base = window(e, in->form->space);
-	if (base)
+	if (in->form->space == PTX_SPACE_SHARED_CLUSTER && !has(e, MOD_to))
+		a = cluster_address(e, a);
+	else if (base)
 		a = has(e, MOD_to) ? sub_(e, a, base) : add_(e, a, base);
 	set_result(e, 0, resize(e, a, bits, false));
 }
@@ -209,6 +211,100 @@ void emit_isspacep(struct emitter *e, const struct ptx_instruction *in)
 		r = inside_space(e, a, in->form->space);
 	}
 	set_result(e, 0, r);
+}
+
+/* ---- clusters: other blocks' shared memory ---------------------------------------------------------------------------- */
+
+static LLVMValueRef window_of_rank(struct emitter *e, LLVMValueRef rank) /* i64 scalars */
+{
+	LLVMTypeRef i64 = LLVMInt64TypeInContext(e->context), i8 = LLVMInt8TypeInContext(e->context);
+	LLVMValueRef table = LLVMConstInt(i64, offsetof(struct cpu_block, cluster_shared), false);
+	LLVMValueRef start = LLVMBuildGEP2(e->b, i8, e->block, &table, 1, "");
+	return LLVMBuildLoad2(e->b, i64, LLVMBuildGEP2(e->b, i64, start, &rank, 1, ""), "");
+}
+
+/* The same for a piece. */
+static LLVMValueRef windows_of_ranks(struct emitter *e, LLVMValueRef ranks)
+{
+	LLVMTypeRef i64 = LLVMInt64TypeInContext(e->context);
+	if (LLVMGetTypeKind(LLVMTypeOf(ranks)) != LLVMVectorTypeKind)
+		return window_of_rank(e, ranks);
+	LLVMValueRef r = undef_piece(e, i64);
+	for (unsigned i = 0; i < e->w; i++)
+		r = lane_put(e, r, window_of_rank(e, lane_get(e, ranks, i)), i);
+	return r;
+}
+
+static LLVMValueRef own_rank(struct emitter *e)
+{
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(e->context), i64 = LLVMInt64TypeInContext(e->context);
+	return LLVMBuildZExt(e->b, block_field(e, i32, offsetof(struct cpu_block, cluster_rank)), i64, "");
+}
+
+/* A constant like `like`, which may be a scalar in a vector piece. */
+static LLVMValueRef like(LLVMValueRef v, uint64_t value)
+{
+	LLVMTypeRef type = LLVMTypeOf(v);
+	LLVMValueRef lanes[MAX_WIDTH];
+	if (LLVMGetTypeKind(type) != LLVMVectorTypeKind)
+		return LLVMConstInt(type, value, false);
+	for (unsigned i = 0; i < LLVMGetVectorSize(type); i++)
+		lanes[i] = LLVMConstInt(LLVMGetElementType(type), value, false);
+	return LLVMConstVector(lanes, LLVMGetVectorSize(type));
+}
+
+/* The rank that an address names: its own block's where it names none. */
+static LLVMValueRef rank_of(struct emitter *e, LLVMValueRef a)
+{
+	LLVMValueRef tag = lshr_(e, a, like(a, CLUSTER_RANK_SHIFT)), own = own_rank(e);
+	if (LLVMGetTypeKind(LLVMTypeOf(a)) == LLVMVectorTypeKind)
+		own = splat(e, own);
+	tag = and_(e, tag, like(a, 31));
+	return LLVMBuildSelect(e->b, icmp_(e, LLVMIntEQ, tag, like(a, 0)), own, sub_(e, tag, like(a, 1)), "");
+}
+
+LLVMValueRef cluster_address(struct emitter *e, LLVMValueRef a)
+{
+	LLVMValueRef offset = and_(e, a, like(a, (1u << CLUSTER_RANK_SHIFT) - 1));
+	return add_(e, windows_of_ranks(e, rank_of(e, a)), offset);
+}
+
+void emit_mapa(struct emitter *e, const struct ptx_instruction *in)
+{
+	unsigned bits = ptx_type_bits(form_type(in));
+	LLVMValueRef a = resize(e, value_of(e, operand(e, 1), form_type(in)), 64, false), rank = resize(e, arg_typed(e, 2, PTX_U32), 64, false);
+	if (has(e, MOD_shared__cluster)) {
+		a = and_(e, a, kbits(e, 64, (1u << CLUSTER_RANK_SHIFT) - 1));
+		a = or_(e, a, shl_(e, add_(e, rank, kbits(e, 64, 1)), kbits(e, 64, CLUSTER_RANK_SHIFT)));
+	} else {
+		a = add_(e, sub_(e, a, block_pointer(e, offsetof(struct cpu_block, shared))), windows_of_ranks(e, rank));
+	}
+	set_result(e, 0, resize(e, a, bits, false));
+}
+
+/* Of a generic address: the window it lies in. */
+static LLVMValueRef rank_of_generic(struct emitter *e, LLVMValueRef a)
+{
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(e->context), i64 = LLVMInt64TypeInContext(e->context);
+	LLVMValueRef size = splat(e, LLVMBuildZExt(e->b, block_field(e, i32, offsetof(struct cpu_block, shared_window)), i64, "")), r = splat(e, own_rank(e));
+	for (unsigned rank = 0; rank < 16; rank++) {
+		LLVMValueRef base = splat(e, window_of_rank(e, LLVMConstInt(i64, rank, false)));
+		r = select_(e, icmp_(e, LLVMIntULT, sub_(e, a, base), size), kbits(e, 64, rank), r);
+	}
+	return r;
+}
+
+void emit_getctarank(struct emitter *e, const struct ptx_instruction *in)
+{
+	LLVMValueRef a = resize(e, value_of(e, operand(e, 1), form_type(in)), 64, false);
+	set_result(e, 0, resize(e, has(e, MOD_shared__cluster) ? rank_of(e, a) : rank_of_generic(e, a), 32, false));
+}
+
+/* A policy is a hint that no access here looks at. */
+void emit_createpolicy(struct emitter *e, const struct ptx_instruction *in)
+{
+	(void)in;
+	set_result(e, 0, kbits(e, 64, 0));
 }
 
 /* ---- cp.async ------------------------------------------------------------------------------------------------------- */

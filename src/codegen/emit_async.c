@@ -1,0 +1,210 @@
+/* Asynchronous copies and what belongs to them: PTX ISA 9.7.9.25 to 9.7.9.27 (cp.async.bulk, cp.reduce.async.bulk, st.async,
+ * st.bulk, red.async) and multimem on a machine with one device. A copy is made when it is issued; groups of copies are then
+ * always complete, and an mbarrier hears of the bytes at once. */
+#include "codegen/arith.h"
+#include "codegen/atomic.h"
+#include "codegen/group.h"
+#include "codegen/mbarrier.h"
+#include "codegen/memory.h"
+#include "isa_emit.h"
+
+static LLVMTypeRef i64_type(struct emitter *e)
+{
+	return LLVMInt64TypeInContext(e->context);
+}
+
+struct bulk {
+	struct address to, from, barrier;
+	LLVMValueRef size; /* i32 piece */
+	bool has_barrier;
+	struct atomic atomic;
+};
+
+static LLVMValueRef lane_size(struct emitter *e, const struct bulk *b, unsigned lane)
+{
+	return LLVMBuildZExt(e->b, lane_get(e, b->size, lane), i64_type(e), "");
+}
+
+static void report(struct emitter *e, const struct bulk *b, unsigned lane, LLVMValueRef bytes)
+{
+	if (b->has_barrier)
+		mbarrier_complete(e, lane_pointer(e, b->barrier, lane), bytes, true);
+}
+
+/* The spelling names the destination's space first, then the source's. */
+static struct bulk parse_bulk(struct emitter *e, const struct ptx_instruction *in)
+{
+	struct bulk b = { .has_barrier = has(e, MOD_mbarrier__complete_tx__bytes) };
+	enum ptx_space to = in->form->space;
+	enum ptx_space from = to != PTX_SPACE_GLOBAL && has(e, MOD_global) ? PTX_SPACE_GLOBAL : PTX_SPACE_SHARED;
+	if (has(e, MOD_multicast__cluster) || has(e, MOD_cp_mask))
+		unsupported(e, "bulk copies to several blocks, or of some bytes,");
+	b.to = emit_address(e, operand(e, 0), to, 16);
+	b.from = emit_address(e, operand(e, 1), from, 16);
+	b.size = arg_typed(e, 2, PTX_U32);
+	if (b.has_barrier)
+		b.barrier = emit_address(e, operand(e, 3), to, 8);
+	return b;
+}
+
+static void copy_lane(struct emitter *e, unsigned lane, void *data)
+{
+	const struct bulk *b = data;
+	LLVMValueRef size = lane_size(e, b, lane);
+	LLVMBuildMemCpy(e->b, lane_pointer(e, b->to, lane), 16, lane_pointer(e, b->from, lane), 16, size);
+	report(e, b, lane, size);
+}
+
+void emit_cp_async_bulk(struct emitter *e, const struct ptx_instruction *in)
+{
+	struct bulk b = parse_bulk(e, in);
+	for_each_active_lane(e, copy_lane, &b);
+}
+
+void emit_cp_async_bulk_group(struct emitter *e, const struct ptx_instruction *in)
+{
+	(void)e;
+	(void)in;
+}
+
+void emit_cp_async_bulk_prefetch(struct emitter *e, const struct ptx_instruction *in)
+{
+	(void)e;
+	(void)in;
+}
+
+/* Element after element, each atomically. */
+static void reduce_lane(struct emitter *e, unsigned lane, void *data)
+{
+	const struct bulk *b = data;
+	unsigned bytes = ptx_type_bits(b->atomic.type) / 8, w = e->w;
+	LLVMValueRef size = lane_size(e, b, lane), to = lane_pointer(e, b->to, lane), from = lane_pointer(e, b->from, lane), mask = e->mask;
+	LLVMValueRef count = LLVMBuildUDiv(e->b, size, LLVMConstInt(i64_type(e), bytes, false), ""), zero = LLVMConstInt(i64_type(e), 0, false);
+	LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b), loop = new_block(e, "element"), body = new_block(e, "reduce"), done = new_block(e, "reduced");
+	e->w = 1;
+	e->mask = NULL;
+	LLVMBuildBr(e->b, loop);
+	LLVMPositionBuilderAtEnd(e->b, loop);
+	LLVMValueRef i = LLVMBuildPhi(e->b, i64_type(e), "");
+	LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntULT, i, count, ""), body, done);
+	LLVMPositionBuilderAtEnd(e->b, body);
+	LLVMValueRef value = LLVMBuildLoad2(e->b, b->atomic.lane, LLVMBuildGEP2(e->b, b->atomic.lane, from, &i, 1, ""), "");
+	atomic_scalar(e, &b->atomic, LLVMBuildGEP2(e->b, b->atomic.lane, to, &i, 1, ""), value, NULL);
+	LLVMBasicBlockRef end = LLVMGetInsertBlock(e->b);
+	LLVMValueRef next = LLVMBuildAdd(e->b, i, LLVMConstInt(i64_type(e), 1, false), "");
+	LLVMAddIncoming(i, &zero, &before, 1);
+	LLVMAddIncoming(i, &next, &end, 1);
+	LLVMBuildBr(e->b, loop);
+	LLVMPositionBuilderAtEnd(e->b, done);
+	e->w = w;
+	e->mask = mask;
+	report(e, b, lane, size);
+}
+
+static struct atomic atomic_of(struct emitter *e, const struct ptx_instruction *in, enum ptx_space space)
+{
+	struct atomic a = { .operation = atomic_operation(e), .type = form_type(in), .ordering = LLVMAtomicOrderingMonotonic };
+	a.shared = space == PTX_SPACE_SHARED;
+	a.flushes = a.type == PTX_F32 && !a.shared;
+	a.lane = LLVMIntTypeInContext(e->context, ptx_type_bits(a.type));
+	return a;
+}
+
+void emit_cp_reduce_async_bulk(struct emitter *e, const struct ptx_instruction *in)
+{
+	struct bulk b = parse_bulk(e, in);
+	b.atomic = atomic_of(e, in, in->form->space);
+	for_each_active_lane(e, reduce_lane, &b);
+}
+
+/* ---- one element ------------------------------------------------------------------------------------------------ */
+
+struct element_operation {
+	struct address to, barrier;
+	bool has_barrier;
+	LLVMValueRef value;
+	struct atomic atomic;
+	uint64_t bytes;
+};
+
+static void complete_lane(struct emitter *e, unsigned lane, void *data)
+{
+	const struct element_operation *o = data;
+	mbarrier_complete(e, lane_pointer(e, o->barrier, lane), LLVMConstInt(i64_type(e), o->bytes, false), true);
+}
+
+void emit_st_async(struct emitter *e, const struct ptx_instruction *in)
+{
+	const struct ptx_operand *from = operand(e, 1);
+	unsigned count = from->kind == PTX_OP_VECTOR ? from->part_count : 1, bits = ptx_type_bits(form_type(in));
+	enum ptx_type type = bits == 64 ? PTX_B64 : bits == 32 ? PTX_B32 : bits == 16 ? PTX_B16 : PTX_B8;
+	LLVMValueRef values[MAX_ELEMENTS];
+	bool cluster = has(e, MOD_mbarrier__complete_tx__bytes);
+	enum ptx_space space = cluster ? PTX_SPACE_SHARED_CLUSTER : in->form->space;
+	struct element_operation o = { .to = emit_address(e, operand(e, 0), space, bits / 8 * count), .bytes = bits / 8 * count };
+	for (unsigned i = 0; i < count && i < MAX_ELEMENTS; i++)
+		values[i] = value_of(e, from->kind == PTX_OP_VECTOR ? &from->parts[i] : from, type);
+	if (has(e, MOD_release))
+		emit_memory_fence(e, LLVMAtomicOrderingRelease, false);
+	store_elements(e, o.to, values, count, true);
+	if (!cluster)
+		return;
+	o.barrier = emit_address(e, operand(e, 2), space, 8);
+	for_each_active_lane(e, complete_lane, &o);
+}
+
+static void reduce_element(struct emitter *e, unsigned lane, void *data)
+{
+	const struct element_operation *o = data;
+	unsigned w = e->w;
+	LLVMValueRef mask = e->mask, value = lane_get(e, o->value, lane), pointer = lane_pointer(e, o->to, lane);
+	e->w = 1;
+	e->mask = NULL;
+	atomic_scalar(e, &o->atomic, pointer, value, NULL);
+	e->w = w;
+	e->mask = mask;
+	if (o->has_barrier)
+		complete_lane(e, lane, data);
+}
+
+void emit_red_async(struct emitter *e, const struct ptx_instruction *in)
+{
+	unsigned bits = ptx_type_bits(form_type(in));
+	bool cluster = has(e, MOD_mbarrier__complete_tx__bytes);
+	enum ptx_space space = cluster ? PTX_SPACE_SHARED_CLUSTER : in->form->space;
+	struct element_operation o = { .to = emit_address(e, operand(e, 0), space, bits / 8), .has_barrier = cluster, .bytes = bits / 8 };
+	o.value = arg_typed(e, 1, bits == 64 ? PTX_B64 : PTX_B32);
+	o.atomic = atomic_of(e, in, space);
+	if (cluster)
+		o.barrier = emit_address(e, operand(e, 2), space, 8);
+	for_each_active_lane(e, reduce_element, &o);
+}
+
+/* ---- st.bulk ------------------------------------------------------------------------------------------------------ */
+
+static void clear_lane(struct emitter *e, unsigned lane, void *data)
+{
+	const struct element_operation *o = data;
+	LLVMValueRef zero = LLVMConstInt(LLVMInt8TypeInContext(e->context), 0, false);
+	LLVMBuildMemSet(e->b, lane_pointer(e, o->to, lane), zero, lane_get(e, o->value, lane), 8);
+}
+
+void emit_st_bulk(struct emitter *e, const struct ptx_instruction *in)
+{
+	(void)in;
+	struct element_operation o = { .to = emit_address(e, operand(e, 0), PTX_SPACE_SHARED, 8) };
+	o.value = arg_typed(e, 1, PTX_U64);
+	for_each_active_lane(e, clear_lane, &o);
+}
+
+/* ---- multimem: with one device, its own memory ---------------------------------------------------------------------- */
+
+void emit_multimem(struct emitter *e, const struct ptx_instruction *in)
+{
+	if (has(e, MOD_ld_reduce))
+		emit_ld(e, in);
+	else if (has(e, MOD_st))
+		emit_st(e, in);
+	else
+		emit_red(e, in);
+}
