@@ -1,7 +1,8 @@
 /* Texels and filtering: see texel.h. CUDA C++ Programming Guide, "Texture Fetching"; where the guide leaves the arithmetic open
  * it is what an Ampere card was recorded to do:
- * - floats: the texels of a footprint are cut to 27 bits (halves 14) below its largest, its sum is floored to 28 bits below the largest of
- *   all footprints, and the whole is rounded once, ties away from zero; subnormals count as 0, NaN comes out as all ones
+ * - floats: the texels of a footprint are cut to 27 bits (halves 14) below its largest, its sum (with weights of 0 to 256) is floored
+ *   to 28 bits below the largest of all footprints, and the whole is rounded once, ties away from zero; subnormals count as 0, NaN comes
+ *   out as all ones
  * - normalised integers: 8-bit unsigned ones widen to 16 bits, sums round half up; signed 8-bit ones blend as they are
  * - sRGB: a table of 8-bit values in blocks of eight that share an exponent; a blend has the precision of a half */
 #include "backend/cpu/texel.h"
@@ -10,7 +11,7 @@
 #include <pthread.h>
 #include <string.h>
 
-enum { SRGB_ONE = 65536 };
+enum { SRGB_ONE = 65536, FLOORED = 28 + 8 /* weights are of 1/256 */ };
 
 static inline uint32_t bits_of(float value)
 {
@@ -266,7 +267,7 @@ static int footprint_exponent(const struct footprint *f, unsigned channel)
 	return largest;
 }
 
-/* The sum of the weighted texels in units of 2^(overall - 28), floored. */
+/* The sum of the weighted texels in units of 2^(overall - FLOORED), floored. */
 static int64_t footprint_sum(const struct footprint *f, unsigned channel, int largest, int overall, int kept)
 {
 	int64_t sum = 0;
@@ -279,7 +280,7 @@ static int64_t footprint_sum(const struct footprint *f, unsigned channel, int la
 		v = down < 0 ? v << -down : v >> down;
 		sum += (bits >> 31 ? -v : v) * (int64_t)f->weight[i];
 	}
-	int shift = overall - 28 - (largest - kept - 8);
+	int shift = overall - FLOORED - (largest - kept - 8);
 	return shift > 62 ? sum >> 63 : shift >= 0 ? sum >> shift : sum * (INT64_C(1) << -shift);
 }
 
@@ -325,7 +326,7 @@ static uint32_t float_blend(const struct texture *t, const struct footprint *f, 
 	for (unsigned i = 0; i < count; i++)
 		if (exponents[i] != INT32_MIN)
 			sum += footprint_sum(&f[i], channel, exponents[i], overall, half ? 14 : 27);
-	uint32_t bits = bits_of(half ? round_fixed(sum, overall - 28, 11, -24) : round_fixed(sum, overall - 28, 24, -149));
+	uint32_t bits = bits_of(half ? round_fixed(sum, overall - FLOORED, 11, -24) : round_fixed(sum, overall - FLOORED, 24, -149));
 	return bits & 0x7f800000 ? bits : bits & 0x80000000;
 }
 
