@@ -402,40 +402,50 @@ static void check_any_part(const struct check *c, const struct ptx_operand *o, c
 		check_base(c, &o->parts[0]);
 	else if (o->kind == PTX_OP_SYMBOL && !variable_of(o))
 		fail_operand(c, "'%s' is not a variable", o->symbol->name);
-	else if (o->kind == PTX_OP_TEXTURE || o->kind == PTX_OP_LIST)
+	else if (o->kind == PTX_OP_TEXTURE || o->kind == PTX_OP_LIST || o->kind == PTX_OP_SREG)
 		fail_operand(c, "%s is not possible here", kind_name(o));
 }
 
-/* An operand that may be many things: `mov`'s source, `cvta`'s variable, an indirect call's parts. */
-static void check_any(const struct check *c, const struct ptx_operand *o, const struct isa_operand *role)
+static void check_mov(const struct check *c, const struct ptx_operand *o, bool is_result)
 {
-	const struct ptx_form *form = c->in->form;
-	bool is_mov = form->row->opcode_id == OP_mov;
-	enum ptx_type type = is_mov ? form->types[0] : PTX_TYPE_NONE;
-	if (o->kind == PTX_OP_PAIR || o->kind == PTX_OP_LABEL ||
-	    (o->kind == PTX_OP_SINK && !role->optional && role->is_result))
-		fail_operand(c, "%s is not possible here", kind_name(o));
-	if (o->kind == PTX_OP_SREG)
-		check_sreg(c, o, is_mov ? type : (enum ptx_type)isa_sregs[o->sreg].type);
-	if (role->is_result && o->kind != PTX_OP_REGISTER && o->kind != PTX_OP_VECTOR)
-		fail_operand(c, "a register expected, not %s", kind_name(o));
-	if (!is_mov) {
-		check_any_part(c, o, role);
-		return;
-	}
-	if (o->kind == PTX_OP_VECTOR)
-		check_packed(c, o, type, role->is_result);
-	else if (o->kind == PTX_OP_REGISTER && o->reg->vector > 1 && o->component < 0) {
-		if (class_of(type) != CLASS_BITS || operand_bits(c, o) != ptx_type_bits(type))
+	enum ptx_type type = c->in->form->types[0];
+	switch (o->kind) {
+	case PTX_OP_VECTOR:
+		check_packed(c, o, type, is_result);
+		break;
+	case PTX_OP_REGISTER:
+		if (o->reg->vector == 1 || o->component >= 0)
+			check_value(c, o, type, false);
+		else if (class_of(type) != CLASS_BITS || operand_bits(c, o) != ptx_type_bits(type))
 			fail_operand(c, "'%s' is of type .v%u .%s", o->reg->name, o->reg->vector,
 				     ptx_type_name(o->reg->type));
-	} else if (o->kind == PTX_OP_REGISTER)
-		check_value(c, o, type, false);
-	else if (o->kind == PTX_OP_ADDRESS || o->kind == PTX_OP_TEXTURE || o->kind == PTX_OP_LIST ||
-		 o->kind == PTX_OP_SINK)
+		break;
+	case PTX_OP_SREG:
+		check_sreg(c, o, type);
+		break;
+	case PTX_OP_SYMBOL:
+		if (!is_address_type(type))
+			fail_operand(c, "an address does not fit in .%s", ptx_type_name(type));
+		break;
+	case PTX_OP_IMMEDIATE: /* of any type: the bits */
+	case PTX_OP_FLOAT:
+		break;
+	default:
 		fail_operand(c, "%s is not possible here", kind_name(o));
-	else if (o->kind == PTX_OP_SYMBOL && !is_address_type(type))
-		fail_operand(c, "an address does not fit in .%s", ptx_type_name(type));
+	}
+}
+
+/* An operand that may be many things: `mov`'s source, `cvta`'s variable, a cache policy or a mask. */
+static void check_any(const struct check *c, const struct ptx_operand *o, const struct isa_operand *role)
+{
+	if (o->kind == PTX_OP_PAIR || o->kind == PTX_OP_LABEL || (o->kind == PTX_OP_SINK && role->is_result))
+		fail_operand(c, "%s is not possible here", kind_name(o));
+	if (role->is_result && o->kind != PTX_OP_REGISTER && o->kind != PTX_OP_VECTOR)
+		fail_operand(c, "a register expected, not %s", kind_name(o));
+	if (c->in->form->row->opcode_id == OP_mov)
+		check_mov(c, o, role->is_result);
+	else
+		check_any_part(c, o, role);
 }
 
 /* Only predicates are negated, except in video instructions, which also select parts of registers. */
