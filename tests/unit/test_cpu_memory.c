@@ -100,6 +100,7 @@ static void descriptions(void **state)
 		{ s + 4108, 12, " (%lu bytes past the end of a 4096-byte allocation at 0x%lx)", s },
 		{ s + 100, 100, " (%lu bytes into a 4096-byte allocation at 0x%lx)", s },
 		{ l + 3 * MIB, 0, " (%lu bytes past the end of a 3145728-byte allocation at 0x%lx)", l },
+		{ l - 4, 4, " (%lu bytes before a 3145728-byte allocation at 0x%lx)", l },
 		{ l + 8 * MIB, 5 * MIB, " (%lu bytes past the end of a 3145728-byte allocation at 0x%lx)", l },
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {

@@ -23,6 +23,7 @@ enum {
  * were asked for. */
 struct region {
 	uint64_t unit, units; /* without the guard */
+	uint64_t skew;        /* bytes before a large allocation */
 	uint64_t size;        /* asked for; 0: a slab */
 	uint32_t used;        /* grains, of a slab */
 	uint32_t hint;        /* no free grain below */
@@ -36,11 +37,13 @@ struct region {
 
 struct memory {
 	pthread_mutex_t lock;
+	void *reserved;                 /* one unit more than there are, so that base can be aligned */
 	uint8_t *base;
 	uint64_t unit_count, next_unit; /* search starts here: addresses are not reused at once */
 	struct region **units;          /* region of each unit, its guard included */
 	struct region *slabs;
 	uint64_t used, total;
+	unsigned larges;                /* made so far */
 };
 
 static bool reserve(struct memory *memory)
@@ -50,6 +53,7 @@ static bool reserve(struct memory *memory)
 		void *at = mmap(NULL, want + UNIT, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 		if (at == MAP_FAILED)
 			continue;
+		memory->reserved = at;
 		memory->base = (uint8_t *)align_up((uintptr_t)at, UNIT);
 		memory->unit_count = want >> UNIT_SHIFT;
 		memory->units = calloc(memory->unit_count, sizeof *memory->units);
@@ -91,7 +95,7 @@ void cpu_memory_destroy(struct memory *memory)
 		i = region->unit + region->units; /* its guard */
 		region_free(region);
 	}
-	munmap(memory->base, memory->unit_count << UNIT_SHIFT);
+	munmap(memory->reserved, (memory->unit_count + 1) << UNIT_SHIFT);
 	free(memory->units);
 	pthread_mutex_destroy(&memory->lock);
 	free(memory);
@@ -120,6 +124,11 @@ static uint64_t find_units(const struct memory *memory, uint64_t count)
 static void *unit_address(const struct memory *memory, uint64_t unit)
 {
 	return memory->base + (unit << UNIT_SHIFT);
+}
+
+static uint8_t *region_address(const struct memory *memory, const struct region *region)
+{
+	return (uint8_t *)unit_address(memory, region->unit) + region->skew;
 }
 
 static struct region *region_create(struct memory *memory, uint64_t bytes, uint64_t size)
@@ -211,6 +220,18 @@ static void *allocate_small(struct memory *memory, uint64_t size)
 	return slab ? slab_take(memory, slab, count, size) : NULL;
 }
 
+/* Arrays of one size that are all walked through together would otherwise have equal addresses modulo a page, and a load
+ * that follows a store to another of them at the same place would wait for it (Intel Optimization Manual, "4K aliasing"). */
+static void *allocate_large(struct memory *memory, uint64_t size)
+{
+	uint64_t skew = memory->larges++ % 8 * GRAIN;
+	struct region *region = region_create(memory, size + skew, size);
+	if (!region)
+		return NULL;
+	region->skew = skew;
+	return region_address(memory, region);
+}
+
 int cpu_memory_allocate(struct memory *memory, uint64_t size, void **pointer)
 {
 	if (!size)
@@ -220,8 +241,7 @@ int cpu_memory_allocate(struct memory *memory, uint64_t size, void **pointer)
 	uint64_t rounded = size > memory->total ? size : align_up(size, GRAIN);
 	if (rounded <= memory->total && memory->used <= memory->total - rounded) {
 		if (size >= LARGE) {
-			struct region *region = region_create(memory, size, size);
-			at = region ? unit_address(memory, region->unit) : NULL;
+			at = allocate_large(memory, size);
 		} else {
 			at = allocate_small(memory, size);
 		}
@@ -267,7 +287,7 @@ int cpu_memory_release(struct memory *memory, void *pointer)
 	int status = STATUS_INVALID_VALUE;
 	pthread_mutex_lock(&memory->lock);
 	struct region *region = region_at(memory, address);
-	uint64_t offset = region ? address - (uintptr_t)unit_address(memory, region->unit) : 0;
+	uint64_t offset = region ? address - (uintptr_t)region_address(memory, region) : 0;
 	if (region && region->size && !offset) {
 		memory->used -= align_up(region->size, GRAIN);
 		region_destroy(memory, region);
@@ -323,9 +343,9 @@ bool cpu_memory_find(struct memory *memory, uint64_t address, uint64_t *start, u
 				uint64_t offset = address - (uintptr_t)unit_address(memory, region->unit);
 				found = slab_find(memory, region, offset >> GRAIN_SHIFT, start, size);
 			} else if (region) {
-				*start = (uintptr_t)unit_address(memory, region->unit);
+				*start = (uintptr_t)region_address(memory, region);
 				*size = region->size;
-				found = true;
+				found = *start <= address;
 			}
 			if (!unit)
 				break;
@@ -337,15 +357,19 @@ bool cpu_memory_find(struct memory *memory, uint64_t address, uint64_t *start, u
 
 void cpu_memory_describe(struct memory *memory, uint64_t address, char *out, size_t size)
 {
-	uint64_t start, bytes;
+	enum { NEAR = 1 << 20 };
+	uint64_t start, bytes, next, next_bytes;
+	bool after = cpu_memory_find(memory, address, &start, &bytes);
+	uint64_t distance = after && address >= start + bytes ? address - start - bytes : 0;
 	if (address < 65536) {
 		snprintf(out, size, " (a null pointer%s)", address ? " with an offset" : "");
-	} else if (!cpu_memory_find(memory, address, &start, &bytes)) {
-		snprintf(out, size, " (not device memory)");
-	} else if (address < start + bytes) {
+	} else if (after && address < start + bytes) {
 		snprintf(out, size, " (%" PRIu64 " bytes into a %" PRIu64 "-byte allocation at 0x%" PRIx64 ")", address - start, bytes, start);
+	} else if (cpu_memory_find(memory, address + NEAR, &next, &next_bytes) && next > address && (!after || next - address < distance)) {
+		snprintf(out, size, " (%" PRIu64 " bytes before a %" PRIu64 "-byte allocation at 0x%" PRIx64 ")", next - address, next_bytes, next);
+	} else if (after) {
+		snprintf(out, size, " (%" PRIu64 " bytes past the end of a %" PRIu64 "-byte allocation at 0x%" PRIx64 ")", distance, bytes, start);
 	} else {
-		snprintf(out, size, " (%" PRIu64 " bytes past the end of a %" PRIu64 "-byte allocation at 0x%" PRIx64 ")",
-			 address - start - bytes, bytes, start);
+		snprintf(out, size, " (not device memory)");
 	}
 }

@@ -134,6 +134,19 @@ void cpu_pool_retire(struct device *device, struct device_queue *queue)
 	spinlock_unlock(&pool->lock);
 }
 
+static bool work_waits(struct pool *pool)
+{
+	uint64_t mask = atomic_load(&pool->active);
+	while (mask) {
+		int i = __builtin_ctzll(mask);
+		mask &= mask - 1;
+		struct command *command = atomic_load_explicit(&pool->slot[i], memory_order_acquire);
+		if (command && atomic_load(&command->remaining))
+			return true;
+	}
+	return false;
+}
+
 /* ---- items ----------------------------------------------------------------------------------- */
 
 static bool take_item(struct command *command, uint32_t *item)
@@ -169,7 +182,8 @@ bool cpu_pool_run_item(struct worker *worker, struct command *command)
 	if (!take_item(command, &item))
 		return false;
 	struct device *device = worker->device;
-	if (atomic_load_explicit(&command->remaining, memory_order_relaxed))
+	/* More of it, or something else that came while we looked awake: there is work for one more. */
+	if (work_waits(&device->pool))
 		cpu_pool_wake(device);
 	struct command *outer = worker->command;
 	worker->command = command;
@@ -220,19 +234,6 @@ static bool run_any(struct worker *worker, bool plain_only)
 bool cpu_pool_run_plain(struct worker *worker)
 {
 	return run_any(worker, true);
-}
-
-static bool work_waits(struct pool *pool)
-{
-	uint64_t mask = atomic_load(&pool->active);
-	while (mask) {
-		int i = __builtin_ctzll(mask);
-		mask &= mask - 1;
-		struct command *command = atomic_load_explicit(&pool->slot[i], memory_order_acquire);
-		if (command && atomic_load(&command->remaining))
-			return true;
-	}
-	return false;
 }
 
 /* ---- workers --------------------------------------------------------------------------------- */

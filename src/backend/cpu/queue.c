@@ -10,7 +10,8 @@ enum {
 	COPY_ITEM = 1 << 20,       /* bytes: a large copy is shared out in these */
 	COPY_AT_ONCE = 64 << 10,   /* a copy of no more than this on an idle queue is done by the caller: waking costs more */
 	ITEMS_A_WORKER = 16,
-	WAIT_SPIN_NS = 50000
+	WAIT_SPIN_NS = 50000,      /* for the last items, which others run */
+	BLOCKED_SPIN_NS = 2000     /* for a queue that waits for another or for a host function */
 };
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -608,7 +609,7 @@ static void help(struct device_queue *queue, uint64_t ticket)
 			cpu_relax();
 		uint64_t now = clock_ns();
 		if (!end)
-			end = now + WAIT_SPIN_NS;
+			end = now + (command ? WAIT_SPIN_NS : BLOCKED_SPIN_NS);
 		else if (now > end)
 			break;
 	}
