@@ -145,8 +145,8 @@ static void check_value(const struct check *c, const struct ptx_operand *o, enum
 		check_register(c, o, type);
 	else if (constants && (o->kind == PTX_OP_IMMEDIATE || o->kind == PTX_OP_FLOAT))
 		check_constant(c, o, type);
-	else if (constants && o->kind == PTX_OP_SREG)
-		return; /* only mov reads them by the manual, but PTX 1 and 2 had them anywhere, and drivers still take it */
+	else if (o->kind == PTX_OP_SREG && c->in->form->row->opcode_id == OP_cvt)
+		return; /* cvt.u32.u16 %r1, %tid.x: what compilers of PTX 1.x wrote; elsewhere only mov reads them */
 	else
 		fail_operand(c, "a register%s expected, not %s", constants ? " or a constant" : "", kind_name(o));
 }
