@@ -378,7 +378,8 @@ static void trim_now_and_then(uint64_t bytes)
 	pthread_mutex_unlock(&trim_lock);
 }
 
-static bool entry_write(const char *name, const struct entry_header *header, const void *payload, size_t size)
+/* Beside its place, then renamed into it: others see the whole file or none. */
+static bool file_write(const char *name, const void *head, size_t head_size, const void *body, size_t size)
 {
 	static _Atomic unsigned counter;
 	char temporary[64];
@@ -386,12 +387,33 @@ static bool entry_write(const char *name, const struct entry_header *header, con
 	int fd = openat(folder_fd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return false;
-	bool ok = write_all(fd, header, sizeof *header) && write_all(fd, payload, size);
+	bool ok = write_all(fd, head, head_size) && write_all(fd, body, size);
 	ok = !close(fd) && ok;
 	ok = ok && !renameat(folder_fd, temporary, folder_fd, name);
 	if (!ok)
 		unlinkat(folder_fd, temporary, 0);
 	return ok;
+}
+
+static const char last_compiler[] = "compiler";
+
+bool cache_last_compiler(char *identity, size_t size)
+{
+	int fd = cache_open() ? openat(folder_fd, last_compiler, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+	if (fd < 0)
+		return false;
+	ssize_t length = read(fd, identity, size - 1);
+	close(fd);
+	identity[length > 0 ? length : 0] = 0;
+	return length > 0;
+}
+
+static void remember_compiler(void)
+{
+	char last[128];
+	const char *now = compiler_identity();
+	if (!cache_last_compiler(last, sizeof last) || strcmp(last, now))
+		file_write(last_compiler, now, strlen(now), "", 0);
 }
 
 void cache_put(const struct cache_key *key, const struct compile_result *result, const char *kernel, const char *target)
@@ -419,10 +441,12 @@ void cache_put(const struct cache_key *key, const struct compile_result *result,
 	if (payload.count == size && size < LARGEST_ENTRY - sizeof header && size + sizeof header <= cache_limit()) {
 		payload_hash(payload.data, size, &header, header.payload_hash);
 		entry_name(key, name);
-		if (entry_write(name, &header, payload.data, size))
+		if (file_write(name, &header, sizeof header, payload.data, size)) {
+			remember_compiler();
 			trim_now_and_then(size + sizeof header);
-		else
+		} else {
 			log_info("the cache cannot be written: %s: %s", folder, strerror(errno));
+		}
 	}
 	text_fini(&payload);
 }
@@ -481,7 +505,7 @@ long cache_clear(void)
 		struct stat status;
 		bool left_over = !strncmp(file->d_name, "new-", 4) && !fstatat(folder_fd, file->d_name, &status, AT_SYMLINK_NOFOLLOW) &&
 				 is_stale(&status);
-		if ((entry || left_over) && !unlinkat(folder_fd, file->d_name, 0))
+		if ((entry || left_over || !strcmp(file->d_name, last_compiler)) && !unlinkat(folder_fd, file->d_name, 0))
 			count += entry;
 	}
 	closedir(listing);

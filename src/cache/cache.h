@@ -54,6 +54,8 @@ long cache_clear(void);
 /* libdragoman-compiler.so beside the library that this code is in (or DRAGOMAN_COMPILER), opened on the first call. NULL and a
  * CUresult in `status` where there is none; why is logged once. Safe from several threads. */
 const struct compiler *compiler_load(int *status);
+/* The identity of the compiler that last put something into the cache; false where nobody has. */
+bool cache_last_compiler(char *identity, size_t size);
 /* What tells one build of the compiler from another without opening it; part of every cache key. */
 const char *compiler_identity(void);
 

@@ -58,7 +58,7 @@ const struct compiler *compiler_load(int *status)
 }
 
 /* Size and time of the file: any change of the compiler changes them, and asking costs one system call. Where the compiler is not
- * installed nothing else can be told but our version. */
+ * installed it is taken for the one that filled the cache: kernels that are in it run without a compiler. */
 static void identify(void)
 {
 	char path[PATH_MAX];
@@ -66,7 +66,7 @@ static void identify(void)
 	if (compiler_path(path) && !stat(path, &file))
 		snprintf(identity, sizeof identity, "%s %lld %lld.%09ld", DRAGOMAN_VERSION, (long long)file.st_size,
 			 (long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec);
-	else
+	else if (!cache_last_compiler(identity, sizeof identity))
 		snprintf(identity, sizeof identity, "%s", DRAGOMAN_VERSION);
 }
 

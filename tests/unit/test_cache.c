@@ -98,12 +98,13 @@ static bool get(const char *kernel, size_t size)
 	return true;
 }
 
+/* But for "compiler", which is no entry. */
 static long count_files(void)
 {
 	long count = 0;
 	DIR *listing = opendir(folder);
 	for (struct dirent *file; listing && (file = readdir(listing));)
-		count += file->d_name[0] != '.';
+		count += file->d_name[0] != '.' && strcmp(file->d_name, "compiler");
 	if (listing)
 		closedir(listing);
 	return count;
@@ -132,17 +133,16 @@ static void round_trip(void **state)
 	in_child(check_second_process);
 }
 
-static void keys_differ(void **state)
+static void check_keys(void)
 {
 	struct cache_key base, key;
 	struct compile_options changed;
-	(void)state;
 	make_key(&base, "k");
 #define DIFFERS(hash, kernel, features, abi, ...)                                                                      \
 	changed = options;                                                                                             \
 	__VA_ARGS__;                                                                                                   \
 	cache_key_make(&key, &(struct cache_subject){ hash, kernel, &changed, features, abi });                        \
-	assert_memory_not_equal(&key, &base, sizeof key)
+	NEED(memcmp(&key, &base, sizeof key))
 	static const uint8_t other[32] = { 1, 2, 4 };
 	DIFFERS(other, "k", 77, 1, (void)0);
 	DIFFERS(text_hash, "l", 77, 1, (void)0);
@@ -159,7 +159,13 @@ static void keys_differ(void **state)
 	DIFFERS(text_hash, "k", 77, 1, changed.features = NULL);
 	DIFFERS(text_hash, "k", 77, 1, changed.target = "gfx1100");
 	cache_key_make(&key, &(struct cache_subject){ text_hash, "k", &options, 77, 1 });
-	assert_memory_equal(&key, &base, sizeof key);
+	NEED(!memcmp(&key, &base, sizeof key));
+}
+
+static void keys_differ(void **state)
+{
+	(void)state;
+	in_child(check_keys);
 }
 
 /* Every byte of an entry matters, and so does its length. */
@@ -176,7 +182,7 @@ static void check_damage(void)
 		if (!path[0]) {
 			DIR *listing = opendir(folder);
 			for (struct dirent *file; (file = readdir(listing));)
-				if (file->d_name[0] != '.')
+				if (file->d_name[0] != '.' && strcmp(file->d_name, "compiler"))
 					snprintf(path, sizeof path, "%s/%s", folder, file->d_name);
 			closedir(listing);
 		}
