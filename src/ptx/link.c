@@ -185,19 +185,27 @@ static void print_whole_header(const struct linker *l, struct text *out)
 	print_header(&head, out);
 }
 
-static void print_declarations(struct linker *l, struct text *out)
+static void print_function_heads(struct linker *l, struct text *out)
 {
+	struct map named = { 0 };
+	for (size_t i = 0; i < l->count; i++)
+		print_find_named(l->inputs[i].module, &named);
 	for (size_t i = 0; i < l->count; i++) {
 		struct printer p = { .out = out, .module = l->inputs[i].module, .renames = &l->inputs[i].renames };
 		for (size_t k = 0; k < p.module->functions.count; k++) {
 			const struct ptx_function *f = p.module->functions.data[k];
-			if (!is_chosen(l, &l->inputs[i], &f->symbol) || !print_needs_declaration(p.module, f))
+			if (!is_chosen(l, &l->inputs[i], &f->symbol) || !print_needs_declaration(&named, f))
 				continue;
 			print_function_head(&p, f, f->linkage);
 			text_printf(out, ";\n");
 		}
 	}
-	/* Initialisers may name variables of other files: all of them first. */
+	map_fini(&named);
+}
+
+/* Initialisers may name variables of other files: all of them are declared first. */
+static void print_variables(struct linker *l, struct text *out)
+{
 	for (int value = 0; value < 2; value++)
 		for (size_t i = 0; i < l->count; i++) {
 			struct printer p = { .out = out,
@@ -248,7 +256,8 @@ static struct ptx_module *link_modules(struct linker *l)
 	visit(l, rename_private);
 	struct text text = { 0 };
 	print_whole_header(l, &text);
-	print_declarations(l, &text);
+	print_function_heads(l, &text);
+	print_variables(l, &text);
 	print_bodies(l, &text);
 	struct ptx_module *module = text.data ? ptx_parse(text.data, text.count, "linked PTX", l->diagnostic) : NULL;
 	text_fini(&text);

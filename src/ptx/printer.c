@@ -525,32 +525,36 @@ void print_header(const struct ptx_module *module, struct text *out)
 		text_printf(out, ".pragma \"%s\";\n", module->pragmas.data[i]);
 }
 
-static bool operand_names(const struct ptx_operand *o, const struct ptx_symbol *symbol)
+static void note_function(struct map *named, const struct ptx_symbol *symbol)
 {
-	if (o->kind == PTX_OP_SYMBOL)
-		return o->symbol == symbol;
-	for (unsigned i = 0; i < o->part_count; i++)
-		if (operand_names(&o->parts[i], symbol))
-			return true;
-	return false;
+	if (symbol && symbol->kind == PTX_SYMBOL_FUNCTION)
+		map_put(named, symbol->name, (void *)(uintptr_t)symbol);
 }
 
-bool print_needs_declaration(const struct ptx_module *module, const struct ptx_function *f)
+static void note_operand(struct map *named, const struct ptx_operand *o)
 {
-	if (!f->is_entry)
-		return true;
+	if (o->kind == PTX_OP_SYMBOL)
+		note_function(named, o->symbol);
+	for (unsigned i = 0; i < o->part_count; i++)
+		note_operand(named, &o->parts[i]);
+}
+
+void print_find_named(const struct ptx_module *module, struct map *named)
+{
 	for (size_t i = 0; i < module->variables.count; i++)
 		for (uint32_t k = 0; k < module->variables.data[i]->initial_count; k++)
-			if (module->variables.data[i]->initial[k].symbol == &f->symbol)
-				return true;
-	for (size_t i = 0; i < module->functions.count; i++)
-		for (uint32_t k = 0; k < module->functions.data[i]->instruction_count; k++) {
-			const struct ptx_instruction *in = &module->functions.data[i]->instructions[k];
-			for (unsigned n = 0; n < in->operand_count; n++)
-				if (operand_names(&in->operands[n], &f->symbol))
-					return true;
-		}
-	return false;
+			note_function(named, module->variables.data[i]->initial[k].symbol);
+	for (size_t i = 0; i < module->functions.count; i++) {
+		const struct ptx_function *f = module->functions.data[i];
+		for (uint32_t k = 0; k < f->instruction_count; k++)
+			for (unsigned n = 0; n < f->instructions[k].operand_count; n++)
+				note_operand(named, &f->instructions[k].operands[n]);
+	}
+}
+
+bool print_needs_declaration(const struct map *named, const struct ptx_function *f)
+{
+	return !f->is_entry || map_get(named, f->symbol.name);
 }
 
 /* Variables whose initialisers go back and forth: those named before their turn are declared first. */
@@ -572,14 +576,17 @@ static void print_variables(struct printer *p)
 void ptx_print(const struct ptx_module *module, struct text *out)
 {
 	struct printer p = { .out = out, .module = module };
+	struct map named = { 0 };
 	print_header(module, out);
+	print_find_named(module, &named);
 	for (size_t i = 0; i < module->functions.count; i++) {
 		const struct ptx_function *f = module->functions.data[i];
-		if (!print_needs_declaration(module, f) && !f->is_declaration)
+		if (!print_needs_declaration(&named, f) && !f->is_declaration)
 			continue;
 		print_function_head(&p, f, f->linkage);
 		text_printf(out, ";\n");
 	}
+	map_fini(&named);
 	print_variables(&p);
 	for (size_t i = 0; i < module->functions.count; i++)
 		if (!module->functions.data[i]->is_declaration)

@@ -20,7 +20,8 @@ void print_header(const struct ptx_module *module, struct text *out);
 void print_variable_declaration(struct printer *p, const struct ptx_variable *v, enum ptx_linkage linkage, bool value);
 void print_function_head(struct printer *p, const struct ptx_function *f, enum ptx_linkage linkage);
 void print_function(struct printer *p, const struct ptx_function *f);
-/* Is the kernel's address taken by an instruction or an initialiser of its module? */
-bool print_needs_declaration(const struct ptx_module *module, const struct ptx_function *f);
+/* Kernels need to be declared first where their address is taken: by the names that were found. */
+void print_find_named(const struct ptx_module *module, struct map *named);
+bool print_needs_declaration(const struct map *named, const struct ptx_function *f);
 
 #endif
