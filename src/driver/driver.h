@@ -119,7 +119,6 @@ struct context {
 	_Atomic uint64_t legacy_order;  /* grows with each submission to the legacy stream */
 	_Atomic bool used_heap, used_printf;
 	_Atomic uint32_t captures;      /* captures in progress on its streams */
-	struct green *green;
 };
 
 /* The calling thread's context, ready to be used. */
@@ -187,6 +186,7 @@ struct stream {
 	int synchronization_policy;
 	CUlaunchMemSyncDomainMap domain_map;
 	int domain;
+	struct green *green;             /* that it was made in */
 };
 
 /* The stream that a handle of the program's stands for: 0 and CU_STREAM_LEGACY, CU_STREAM_PER_THREAD, or its own. */

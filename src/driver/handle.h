@@ -34,6 +34,9 @@ enum handle_kind {
 	HANDLE_USER_OBJECT,
 	HANDLE_CONDITIONAL,
 	HANDLE_GREEN_CONTEXT,
+	HANDLE_RESOURCE,
+	HANDLE_LOG_CALLBACK,
+	HANDLE_NOTIFICATION,
 	HANDLE_MEMORY, /* CUmemGenericAllocationHandle */
 	HANDLE_OBJECT  /* texture and surface objects, by their 64-bit number */
 };
