@@ -424,13 +424,14 @@ static int compile(struct device_kernel *kernel, const struct compile_options *o
 static int obtain(struct device_kernel *kernel, struct kernel_variant *variant)
 {
 	struct device_module *module = kernel->module;
+	bool any = env_flag("DRAGOMAN_ANY_SHAPE"); /* for tests: code for all block shapes in place of one */
 	struct compile_options options = {
 		.lanes = (uint8_t)env_long("DRAGOMAN_LANES", 0, 0, 32),
 		.vector = (uint8_t)env_long("DRAGOMAN_VECTOR", 0, 0, 16),
 		.opt_level = (uint8_t)env_long("DRAGOMAN_OPT", 2, 0, 2),
 		.small_grid = variant->small_grid,
 		.debug = env_flag("DRAGOMAN_DEBUG"),
-		.block = { variant->block[0], variant->block[1], variant->block[2] },
+		.block = { any ? 0 : variant->block[0], any ? 0 : variant->block[1], any ? 0 : variant->block[2] },
 	};
 	struct cache_subject subject = { .text_hash = module->text_hash,
 					 .kernel = cpu_kernel_name(kernel),
