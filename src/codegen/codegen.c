@@ -357,6 +357,7 @@ static bool verify(struct emitter *e)
 	char *message = NULL;
 	bool broken = LLVMVerifyModule(e->module, LLVMReturnStatusAction, &message);
 	if (broken) {
+		dump_llvm(e);
 		char line[400];
 		snprintf(line, sizeof line, "%s", message);
 		e->inst = NULL;

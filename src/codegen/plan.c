@@ -224,18 +224,30 @@ static void find_classes(struct plan *plan)
 
 /* ---- dominators of the graph as executed ----------------------------------------------------------------------------- */
 
+/* A block that can be skipped is two places: its gate, where its mask is looked at (node_count + block), and what comes behind
+ * it. Whoever skips the block has been at the gate but has not run the block. */
+static uint32_t gate_of(const struct plan *plan, uint32_t node)
+{
+	return plan->nodes[node].skip != IR_NONE ? plan->node_count + node : node;
+}
+
+static uint32_t place_of(const struct plan *plan, uint32_t at)
+{
+	return at >= plan->node_count ? 2 * plan->nodes[at - plan->node_count].position : 2 * plan->nodes[at].position + 1;
+}
+
 static bool feed_idom(struct plan *plan, uint32_t from, uint32_t to)
 {
 	struct plan_node *t = &plan->nodes[to];
-	if (to == 0)
-		return false;
 	uint32_t a = from, b = t->idom;
+	if (to == 0 || plan->nodes[from].idom == IR_NONE)
+		return false;
 	if (b == IR_NONE) {
 		t->idom = from;
 		return true;
 	}
 	while (a != b) {
-		if (plan->nodes[a].position > plan->nodes[b].position)
+		if (place_of(plan, a) > place_of(plan, b))
 			a = plan->nodes[a].idom;
 		else
 			b = plan->nodes[b].idom;
@@ -246,10 +258,21 @@ static bool feed_idom(struct plan *plan, uint32_t from, uint32_t to)
 	return true;
 }
 
+static bool feed_latch(struct plan *plan, uint32_t node)
+{
+	const struct plan_node *n = &plan->nodes[node];
+	const struct ir_loop *loop = &plan->func->loops.data[node - plan->func->blocks.count];
+	/* lanes wait: the header's gate need not be asked again (control.c) */
+	bool changed = feed_idom(plan, node, n->check && !loop->irreducible ? loop->header : gate_of(plan, loop->header));
+	if (n->check && n->after != IR_NONE)
+		changed |= feed_idom(plan, node, gate_of(plan, n->after));
+	return changed;
+}
+
 static void find_dominators(struct plan *plan)
 {
 	const struct ir_func *func = plan->func;
-	for (uint32_t i = 0; i < plan->node_count; i++)
+	for (uint32_t i = 0; i < 2 * plan->node_count; i++)
 		plan->nodes[i].idom = IR_NONE;
 	plan->nodes[0].idom = 0;
 	for (bool changed = true; changed;) {
@@ -257,19 +280,17 @@ static void find_dominators(struct plan *plan)
 		for (uint32_t i = 0; i < plan->sequence_count; i++) {
 			uint32_t node = plan->sequence[i];
 			struct plan_node *n = &plan->nodes[node];
-			if (n->idom == IR_NONE)
-				continue;
 			if (node >= func->blocks.count) {
-				changed |= feed_idom(plan, node, func->loops.data[node - func->blocks.count].header);
-				if (n->check && n->after != IR_NONE)
-					changed |= feed_idom(plan, node, n->after);
+				changed |= feed_latch(plan, node);
 				continue;
+			}
+			if (n->skip != IR_NONE) {
+				changed |= feed_idom(plan, gate_of(plan, node), node);
+				changed |= feed_idom(plan, gate_of(plan, node), gate_of(plan, n->skip));
 			}
 			const struct ir_block *b = &func->blocks.data[node];
 			for (uint32_t s = 0; s < (n->linear ? 1 : b->succ_count); s++)
-				changed |= feed_idom(plan, node, n->next[s]);
-			if (n->skip != IR_NONE)
-				changed |= feed_idom(plan, node, n->skip);
+				changed |= feed_idom(plan, node, gate_of(plan, n->next[s]));
 		}
 	}
 	plan->nodes[0].idom = IR_NONE;
@@ -277,7 +298,7 @@ static void find_dominators(struct plan *plan)
 
 bool plan_dominates(const struct plan *plan, uint32_t a, uint32_t b)
 {
-	while (b != a && b != IR_NONE && plan->nodes[b].position > plan->nodes[a].position)
+	while (b != a && b != IR_NONE && place_of(plan, b) > place_of(plan, a))
 		b = plan->nodes[b].idom;
 	return a == b;
 }
@@ -309,7 +330,7 @@ void plan_build(struct plan *plan, struct arena *arena, const struct ir_func *fu
 {
 	*plan = (struct plan){ .arena = arena, .func = func };
 	plan->node_count = (uint32_t)(func->blocks.count + func->loops.count);
-	plan->nodes = arena_array(arena, struct plan_node, plan->node_count);
+	plan->nodes = arena_array(arena, struct plan_node, 2 * plan->node_count); /* the second half: gates */
 	plan->sequence = arena_array(arena, uint32_t, plan->node_count);
 	for (uint32_t i = 0; i < plan->node_count; i++)
 		plan->nodes[i].after = plan->nodes[i].skip = plan->nodes[i].mask_class = IR_NONE;
