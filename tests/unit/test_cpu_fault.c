@@ -57,7 +57,7 @@ static void far_address(void **state)
 	(void)state;
 	set("poke", SHAPE(40, 64), (uintptr_t)at + SIZE + 12, 21, 0);
 	check(STATUS_ILLEGAL_ADDRESS,
-	      "dragoman: kernel poke, block (21,0,0), one of the threads (0,0,0) to (63,0,0): illegal address 0x%lx, written (12 bytes past "
+	      "dragoman: kernel poke, block (21,0,0), thread (0,0,0): illegal address 0x%lx, written (12 bytes past "
 	      "the end of a 3145728-byte allocation at 0x%lx)\n",
 	      (unsigned long)(uintptr_t)at + SIZE + 12, (unsigned long)(uintptr_t)at);
 }
@@ -68,6 +68,25 @@ static void null_pointer_of_one_thread(void **state)
 	set("poke_thread", ((struct shape){ { 2, 3, 2 }, { 4, 4, 2 }, 0, false }), 4, 7, 29);
 	check(STATUS_ILLEGAL_ADDRESS, "dragoman: kernel poke_thread, block (1,0,1), thread (1,3,1): illegal address 0x4, read (a null pointer "
 				      "with an offset)\n");
+}
+
+/* Code that runs many threads a call, with and without barriers. */
+static void one_thread_of_many(void **state)
+{
+	struct shape how = { { 5, 1, 1 }, { 16, 8, 1 }, 0, false };
+	(void)state;
+	set("poke_lane", how, 8, 37, 0);
+	check(STATUS_ILLEGAL_ADDRESS, "dragoman: kernel poke_lane, block (2,0,0), thread (5,2,0): illegal address 0x8, read (a null pointer with an "
+				      "offset)\n");
+	set("poke_group", how, 8, 127, 0);
+	check(STATUS_ILLEGAL_ADDRESS, "dragoman: kernel poke_group, block (2,0,0), thread (15,7,0): illegal address 0x8, read (a null pointer with an "
+				      "offset)\n");
+	/* Where it cannot be found out, as much as is known. */
+	setenv("DRAGOMAN_FAULT_THREAD", "0", 1);
+	set("poke_group", how, 8, 127, 0);
+	check(STATUS_ILLEGAL_ADDRESS, "dragoman: kernel poke_group, block (2,0,0), one of the threads (0,6,0) to (15,7,0): illegal address 0x8, read (a "
+				      "null pointer with an offset)\n");
+	unsetenv("DRAGOMAN_FAULT_THREAD");
 }
 
 static void no_address_at_all(void **state)
@@ -281,6 +300,7 @@ int main(void)
 		cmocka_unit_test(handlers_of_the_program),
 		FIXTURE(far_address),
 		FIXTURE(null_pointer_of_one_thread),
+		FIXTURE(one_thread_of_many),
 		FIXTURE(no_address_at_all),
 		FIXTURE(past_the_shared_window),
 		FIXTURE(stack_overflow),

@@ -3,7 +3,8 @@
  *     device.c   the device_ops table            memory.c   device memory, look-up of addresses
  *     module.c   modules, kernels, variants      loader.c   objects into executable memory (code.c)
  *     queue.c    streams as lists of commands    pool.c     workers, idling, waking
- *     block.c    one block: fibers, barriers     service.c  struct cpu_services
+ *     worker.c   what a thread needs for it      service.c  struct cpu_services
+ *     launch.c   the blocks of a launch          block.c    one block: fibers, barriers
  *     print.c    printf                          heap.c     malloc and free in kernels
  *     fault.c    signals raised by kernels       fiber.c    context switch
  *     host.c     what machine this is
@@ -44,6 +45,7 @@ enum {
 	MAX_WORKERS = 1024,
 	MAX_BLOCK_THREADS = 1024,
 	WARP = 32,
+	GUARD = 64 << 10,             /* below every stack: more than a frame that skips probing should be */
 	CODE_WHY = 160,               /* bytes of a message of the loader */
 	SHARED_STATIC = 48 << 10,     /* without opting in */
 	SHARED_OPTIN = 163 << 10,     /* sm_80 */
@@ -142,9 +144,14 @@ void cpu_memory_describe(struct memory *memory, uint64_t address, char *out, siz
 
 /* ---- module.c -------------------------------------------------------------------------------- */
 
-struct kernel_variant {
+struct variant_key {
 	uint32_t block[3];
-	bool small_grid;
+	bool small_grid; /* see struct compile_options */
+	bool by_thread;  /* the scalar form, wanted for an error message: failing to get it is not reported */
+};
+
+struct kernel_variant {
+	struct variant_key key;
 	_Atomic int state;             /* enum variant_state */
 	int status;                    /* CUresult of a failed compilation */
 	char *message;                 /* and its text */
@@ -164,8 +171,7 @@ int cpu_module_kernel(struct device_module *module, const struct ptx_function *f
 int cpu_kernel_prepare(struct device_kernel *kernel, const uint32_t block[3], struct kernel_info *info,
 		   struct ptx_diagnostic *diagnostic);
 /* The code for a launch, compiled if need be. The message of an error is logged once. */
-int cpu_kernel_variant_get(struct device_kernel *kernel, const uint32_t block[3], bool small_grid,
-		       const struct kernel_variant **variant);
+int cpu_kernel_variant_get(struct device_kernel *kernel, struct variant_key key, const struct kernel_variant **variant);
 const char *cpu_kernel_name(const struct device_kernel *kernel);
 
 /* ---- commands -------------------------------------------------------------------------------- */
@@ -184,6 +190,7 @@ struct print_part { /* what one block printed */
 
 struct launch {
 	struct cpu_launch abi;
+	struct device_kernel *kernel;
 	const struct kernel_variant *variant;
 	uint64_t blocks, chunk;           /* chunk: blocks an item */
 	bool concurrent;                  /* blocks make progress together */
@@ -307,6 +314,8 @@ struct worker {
 
 enum { SLOTS = 64, SLOTS_FOR_PRIORITY = 16 };
 
+enum { HOST_THREADS = 64 };
+
 struct pool {
 	int size;                                  /* workers at most */
 	_Atomic int started;                       /* workers that exist */
@@ -327,8 +336,8 @@ struct pool {
 	/* the thread for host functions */
 	pthread_mutex_t host_lock;
 	pthread_cond_t host_wake;
-	pthread_t host_thread;
-	bool host_started;
+	pthread_t host_thread[HOST_THREADS];
+	int host_count, host_idle, host_waiting;   /* threads; of them idle; queues that wait for one */
 	struct device_queue *host_first, *host_last;
 };
 
@@ -348,7 +357,7 @@ void cpu_pool_help_end(struct device *device);
 void cpu_futex_wait(_Atomic uint32_t *word, uint32_t value);
 void cpu_futex_wake(_Atomic uint32_t *word, int count);
 
-/* ---- block.c --------------------------------------------------------------------------------- */
+/* ---- worker.c, block.c, launch.c --------------------------------------------------------------------------------- */
 
 enum group_state { GROUP_DONE, GROUP_READY, GROUP_AT_BARRIER, GROUP_IN_EXCHANGE, GROUP_AT_GRID };
 
@@ -405,22 +414,46 @@ struct block_run {
 	struct block_run *next;
 };
 
-struct block_run *cpu_block_run_create(struct worker *worker);
-void cpu_block_run_destroy(struct block_run *run);
-/* Runs the blocks of one item of a launch, or of several where blocks make progress together; returns how many. */
-uint32_t cpu_launch_run_item(struct worker *worker, struct command *command, uint32_t item);
-/* Runs body(argument) on the worker's main fiber; false where a fault ended it. */
-bool cpu_worker_guard(struct worker *worker, void (*body)(void *), void *argument);
-_Noreturn void cpu_worker_abandon(struct worker *worker); /* from a service or a signal handler: ends what cpu_worker_guard runs */
+/* worker.c */
 bool cpu_worker_init(struct worker *worker, struct device *device, uint32_t number);
 void cpu_worker_fini(struct worker *worker);
-void cpu_launch_finish(struct launch *launch, struct device *device);
-uint32_t cpu_block_barrier(struct cpu_block *block, uint32_t first_thread, uint32_t mask, uint32_t id, uint32_t count, uint32_t op,
-		       uint32_t predicate);
+/* Runs body(argument) on the worker's main fiber; false where a fault ended it. */
+bool cpu_worker_guard(struct worker *worker, void (*body)(void *), void *argument);
+_Noreturn void cpu_worker_abandon(struct worker *worker); /* from a service or a signal handler: ends what runs guarded */
+unsigned long cpu_float_enter(void);                      /* sets what PTX assumes; what was set before */
+void cpu_float_leave(unsigned long saved);
+struct block_run *cpu_block_run_create(struct worker *worker);
+void cpu_block_run_destroy(struct block_run *run);
+/* Makes the run fit for the launch's blocks; false where memory is gone. */
+bool cpu_run_bind(struct block_run *run, struct launch *launch, struct fiber *home);
+void cpu_run_set_block(struct block_run *run, uint64_t number);
+void *cpu_run_stack(const struct block_run *run, uint32_t index, size_t *size); /* of a group */
+
+/* block.c */
+void cpu_block_begin(struct block_run *run);
+/* Runs the block's groups until none can run, or one has yielded for all. */
+void cpu_block_continue(struct block_run *run, struct fiber *home);
+void cpu_block_report_stuck(struct block_run *run);
+_Noreturn void cpu_block_stuck(struct block_run *run); /* reports, and ends the launch */
+void cpu_grid_arrive(struct block_run *run);
+void cpu_grid_exit(struct launch *launch);
+void cpu_grid_release(struct block_run *run);
+uint32_t cpu_block_barrier(struct cpu_block *block, uint32_t first_thread, uint32_t mask, uint32_t id, uint32_t count,
+			   uint32_t op, uint32_t predicate);
 void cpu_block_barrier_arrive(struct cpu_block *block, uint32_t first_thread, uint32_t mask, uint32_t id, uint32_t count);
 uint32_t cpu_block_exchange(struct cpu_block *block, uint32_t thread, uint32_t membermask, uint64_t value, uint64_t values[32]);
 void cpu_block_yield(struct cpu_block *block, uint32_t first_thread);
 void cpu_block_grid_barrier(struct cpu_block *block, uint32_t first_thread, uint32_t mask, uint32_t kind);
+
+/* launch.c */
+/* Runs the blocks of one item of a launch, or of several where blocks make progress together; returns how many. */
+uint32_t cpu_launch_run_item(struct worker *worker, struct command *command, uint32_t item);
+void cpu_launch_run_block(struct worker *worker, struct launch *launch, uint64_t number);
+void cpu_launch_finish(struct launch *launch, struct device *device);
+
+/* find_thread.c */
+/* Which thread of the block caused worker->fault; false where it could not be found out. */
+bool cpu_find_thread(struct worker *worker, uint32_t *thread);
 
 /* ---- service.c, print.c, heap.c ---------------------------------------------------------------- */
 

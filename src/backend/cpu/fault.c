@@ -205,10 +205,12 @@ static void describe_address(const struct worker *worker, char *out, size_t size
 		cpu_memory_describe(worker->device->memory, address, out, size);
 }
 
-static void describe_threads(const struct block_run *run, char *out, size_t size)
+static void describe_threads(struct worker *worker, char *out, size_t size)
 {
-	const struct group *group = run->current;
-	uint32_t first = group->first, last = group->end - 1;
+	const struct block_run *run = worker->active;
+	uint32_t first = run->current->first, last = run->current->end - 1, thread;
+	if (first < last && cpu_find_thread(worker, &thread))
+		first = last = thread;
 	const uint32_t *n = run->block.block;
 	if (first == last)
 		snprintf(out, size, "thread (%u,%u,%u)", first % n[0], first / n[0] % n[1], first / n[0] / n[1]);
@@ -256,14 +258,21 @@ void cpu_fault_report(struct worker *worker)
 	if (!worker->fault.signal)
 		return; /* a service has said why */
 	int status = describe_fault(worker, what, sizeof what);
-	worker->fault.signal = 0;
 	if (!run) {
+		worker->fault.signal = 0;
 		log_error("copy or fill of device memory: %s", what);
 		cpu_device_fail(worker->device, status);
 		return;
 	}
-	describe_threads(run, threads, sizeof threads);
+	/* One line a launch, and the rest of it stops; the status first, because finding the thread may come upon other errors. */
+	int none = 0;
+	if (!atomic_compare_exchange_strong(&run->launch->failed, &none, status)) {
+		worker->fault.signal = 0;
+		return;
+	}
+	cpu_device_fail(worker->device, status);
+	describe_threads(worker, threads, sizeof threads);
+	worker->fault.signal = 0;
 	log_error("kernel %s, block (%u,%u,%u), %s: %s", run->launch->abi.name, run->block.index[0], run->block.index[1],
 		  run->block.index[2], threads, what);
-	cpu_launch_fail(run->launch, worker->device, status);
 }

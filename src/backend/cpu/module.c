@@ -426,12 +426,12 @@ static int obtain(struct device_kernel *kernel, struct kernel_variant *variant)
 	struct device_module *module = kernel->module;
 	bool any = env_flag("DRAGOMAN_ANY_SHAPE"); /* for tests: code for all block shapes in place of one */
 	struct compile_options options = {
-		.lanes = (uint8_t)env_long("DRAGOMAN_LANES", 0, 0, 32),
+		.lanes = variant->key.by_thread ? 1 : (uint8_t)env_long("DRAGOMAN_LANES", 0, 0, 32),
 		.vector = (uint8_t)env_long("DRAGOMAN_VECTOR", 0, 0, 16),
 		.opt_level = (uint8_t)env_long("DRAGOMAN_OPT", 2, 0, 2),
-		.small_grid = variant->small_grid,
+		.small_grid = variant->key.small_grid,
 		.debug = env_flag("DRAGOMAN_DEBUG"),
-		.block = { any ? 0 : variant->block[0], any ? 0 : variant->block[1], any ? 0 : variant->block[2] },
+		.block = { any ? 0 : variant->key.block[0], any ? 0 : variant->key.block[1], any ? 0 : variant->key.block[2] },
 	};
 	struct cache_subject subject = { .text_hash = module->text_hash,
 					 .kernel = cpu_kernel_name(kernel),
@@ -463,26 +463,27 @@ static int obtain(struct device_kernel *kernel, struct kernel_variant *variant)
 	return status;
 }
 
-static bool is_for(const struct kernel_variant *variant, const uint32_t block[3], bool small_grid)
+static bool is_for(const struct kernel_variant *variant, const struct variant_key *key)
 {
-	return variant->block[0] == block[0] && variant->block[1] == block[1] && variant->block[2] == block[2] &&
-	       variant->small_grid == small_grid;
+	return !memcmp(variant->key.block, key->block, sizeof key->block) && variant->key.small_grid == key->small_grid &&
+	       variant->key.by_thread == key->by_thread;
 }
 
 /* The variant, new and *mine to be compiled, or one that somebody has compiled or is compiling. */
-static struct kernel_variant *find_locked(struct device_kernel *kernel, const uint32_t block[3], bool small_grid, bool *mine)
+static struct kernel_variant *find_locked(struct device_kernel *kernel, struct variant_key key, bool *mine)
 {
-	static const uint32_t any[3] = { 0 };
+	bool any = !(key.block[0] | key.block[1] | key.block[2]);
 	for (struct kernel_variant *v = kernel->variants; v; v = v->next)
-		if (is_for(v, block, small_grid))
+		if (is_for(v, &key))
 			return v;
-	if (kernel->variant_count >= SHAPES && block != any && (block[0] | block[1] | block[2]))
-		return find_locked(kernel, any, small_grid, mine);
+	if (kernel->variant_count >= SHAPES && !any) {
+		memset(key.block, 0, sizeof key.block);
+		return find_locked(kernel, key, mine);
+	}
 	struct kernel_variant *variant = calloc(1, sizeof *variant);
 	if (!variant)
 		return NULL;
-	memcpy(variant->block, block, sizeof variant->block);
-	variant->small_grid = small_grid;
+	variant->key = key;
 	atomic_store(&variant->state, VARIANT_COMPILING);
 	variant->next = kernel->variants;
 	kernel->variants = variant;
@@ -491,17 +492,16 @@ static struct kernel_variant *find_locked(struct device_kernel *kernel, const ui
 	return variant;
 }
 
-int cpu_kernel_variant_get(struct device_kernel *kernel, const uint32_t block[3], bool small_grid,
-			   const struct kernel_variant **out)
+int cpu_kernel_variant_get(struct device_kernel *kernel, struct variant_key key, const struct kernel_variant **out)
 {
 	struct kernel_variant *variant = atomic_load_explicit(&kernel->last, memory_order_acquire);
 	*out = variant;
-	if (variant && is_for(variant, block, small_grid))
+	if (variant && is_for(variant, &key))
 		return STATUS_SUCCESS;
 	struct device_module *module = kernel->module;
 	bool mine = false;
 	pthread_mutex_lock(&module->lock);
-	variant = find_locked(kernel, block, small_grid, &mine);
+	variant = find_locked(kernel, key, &mine);
 	while (variant && !mine && atomic_load(&variant->state) == VARIANT_COMPILING)
 		pthread_cond_wait(&module->compiled, &module->lock);
 	pthread_mutex_unlock(&module->lock);
@@ -509,7 +509,7 @@ int cpu_kernel_variant_get(struct device_kernel *kernel, const uint32_t block[3]
 		return STATUS_OUT_OF_MEMORY;
 	if (mine) {
 		variant->status = obtain(kernel, variant);
-		if (variant->status)
+		if (variant->status && !key.by_thread)
 			log_error("%s", variant->message ? variant->message : "out of memory");
 		pthread_mutex_lock(&module->lock);
 		atomic_store(&variant->state, variant->status ? VARIANT_FAILED : VARIANT_READY);
@@ -526,7 +526,7 @@ int cpu_kernel_prepare(struct device_kernel *kernel, const uint32_t block[3], st
 		       struct ptx_diagnostic *diagnostic)
 {
 	const struct kernel_variant *variant;
-	int status = cpu_kernel_variant_get(kernel, block, true, &variant);
+	int status = cpu_kernel_variant_get(kernel, (struct variant_key){ { block[0], block[1], block[2] }, true, false }, &variant);
 	if (!status)
 		*info = variant->info;
 	else if (variant && variant->message && !diagnostic->message)

@@ -333,7 +333,8 @@ int cpu_queue_launch(struct device_queue *queue, struct device_kernel *kernel, c
 	bool small = true;
 	for (int i = 0; i < 3; i++)
 		small = small && (uint64_t)config->grid[i] * config->block[i] < UINT64_C(1) << 31;
-	status = cpu_kernel_variant_get(kernel, config->block, small, &variant);
+	struct variant_key key = { { config->block[0], config->block[1], config->block[2] }, small, false };
+	status = cpu_kernel_variant_get(kernel, key, &variant);
 	if (status)
 		return status;
 	if (config->cluster[0] > 1 || config->cluster[1] > 1 || config->cluster[2] > 1) {
@@ -347,6 +348,7 @@ int cpu_queue_launch(struct device_queue *queue, struct device_kernel *kernel, c
 	if (!command)
 		return STATUS_OUT_OF_MEMORY;
 	struct launch *launch = &command->launch;
+	launch->kernel = kernel;
 	launch->variant = variant;
 	launch->blocks = blocks;
 	atomic_store_explicit(&launch->failed, 0, memory_order_relaxed);

@@ -48,7 +48,7 @@ static void *read_object(const char *name, size_t *size)
 static bool compile(const struct ptx_module *module, const struct ptx_function *function, const struct compile_options *options,
 		    struct compile_result *result, struct ptx_diagnostic *diagnostic)
 {
-	(void)module, (void)options;
+	(void)module;
 	const char *delay = getenv("DRAGOMAN_TEST_DELAY");
 	if (delay)
 		usleep((unsigned)atoi(delay) * 1000);
@@ -57,6 +57,8 @@ static bool compile(const struct ptx_module *module, const struct ptx_function *
 		if (strcmp(k->name, function->symbol.name))
 			continue;
 		*result = (struct compile_result){ .info = k->info, .symbols_size = k->symbols_size };
+		if (options->lanes) /* the bodies do any number of threads a call */
+			result->info.lanes = options->lanes;
 		result->symbols = malloc(k->symbols_size + 1);
 		memcpy(result->symbols, k->symbols, k->symbols_size);
 		for (size_t at = 0; at < k->symbols_size; at++)

@@ -165,6 +165,19 @@ BODY
 	if (block_number(block) == parameter(block, 1) && first == parameter(block, 2))
 		(void)*(volatile int *)pointer(block, 0);
 }
+#elif defined(KERNEL_poke_lane) || defined(KERNEL_poke_group)
+/* Thread n of block 2 reads at the address, those before it elsewhere */
+BODY
+{
+	static const int fine = 0;
+#if defined(KERNEL_poke_group)
+	block->services->barrier(block, first, lanes_mask(first, end), 0, 0, 0, 0);
+#endif
+	for (uint32_t t = first; t < end; t++) {
+		const volatile int *at = block_number(block) == 2 && t == parameter(block, 1) ? pointer(block, 0) : &fine;
+		(void)*at;
+	}
+}
 #elif defined(KERNEL_poke_shared)
 BODY
 {

@@ -1,0 +1,263 @@
+/* The items of a launch. Most launches are run block by block, each to its end. Where blocks make progress together
+ * (cooperative launches, code that spins on memory) a worker keeps as many as a multiprocessor would hold and
+ * continues them in turn. What blocks print is put in their order when the launch is over. */
+#define _GNU_SOURCE
+#include "backend/cpu/cpu.h"
+
+#include <inttypes.h>
+#include <sched.h>
+#include <stdlib.h>
+
+enum { IDLE_SPINS = 64 };
+
+/* ---- what is printed ----------------------------------------------------------------------------- */
+
+/* What a block printed goes to its launch, whose end sorts the blocks. */
+static void collect_prints(struct block_run *run)
+{
+	if (!run->printed.count)
+		return;
+	struct launch *launch = run->launch;
+	struct print_part part = { run->number, run->printed.data, run->printed.count };
+	spinlock_lock(&launch->lock);
+	bool kept = vec_push(&launch->printed, part);
+	spinlock_unlock(&launch->lock);
+	if (!kept)
+		free(run->printed.data);
+	run->printed = (struct text){ 0 };
+}
+
+static int compare_parts(const void *a, const void *b)
+{
+	const struct print_part *x = a, *y = b;
+	return (x->block > y->block) - (x->block < y->block);
+}
+
+void cpu_launch_finish(struct launch *launch, struct device *device)
+{
+	if (!launch->printed.count)
+		return;
+	qsort(launch->printed.data, launch->printed.count, sizeof *launch->printed.data, compare_parts);
+	spinlock_lock(&device->print_lock);
+	for (size_t i = 0; i < launch->printed.count; i++)
+		text_add(&device->printed, launch->printed.data[i].data, launch->printed.data[i].length);
+	spinlock_unlock(&device->print_lock);
+	atomic_store_explicit(&device->print_waiting, true, memory_order_release);
+	for (size_t i = 0; i < launch->printed.count; i++)
+		free(launch->printed.data[i].data);
+	vec_fini(&launch->printed);
+}
+
+/* ---- items ------------------------------------------------------------------------------------- */
+
+static void run_next_block(struct block_run *run)
+{
+	run->number++;
+	if (++run->block.index[0] < run->block.grid[0])
+		return;
+	run->block.index[0] = 0;
+	if (++run->block.index[1] < run->block.grid[1])
+		return;
+	run->block.index[1] = 0;
+	run->block.index[2]++;
+}
+
+struct range {
+	struct block_run *run;
+	uint64_t begin, end;
+};
+
+static void run_range(void *argument)
+{
+	struct range range = *(struct range *)argument;
+	struct block_run *run = range.run;
+	struct launch *launch = run->launch;
+	cpu_kernel_fn *entry = launch->variant->entry;
+	bool simple = !(launch->variant->info.flags & (KERNEL_SUSPENDS | KERNEL_PRINTS));
+	cpu_run_set_block(run, range.begin);
+	for (uint64_t number = range.begin;;) {
+		if (simple) {
+			entry(&run->block, 0, run->block.thread_count);
+		} else {
+			cpu_block_begin(run);
+			if (run->direct) {
+				run->current = run->groups;
+				entry(&run->block, 0, run->block.thread_count);
+			} else {
+				cpu_block_continue(run, &run->worker->main);
+				if (run->alive)
+					cpu_block_stuck(run);
+			}
+			collect_prints(run);
+		}
+		if (++number == range.end || atomic_load_explicit(&launch->failed, memory_order_relaxed))
+			return;
+		run_next_block(run);
+	}
+}
+
+static void run_plain(struct worker *worker, struct launch *launch, uint64_t begin, uint64_t end)
+{
+	struct range range = { worker->run, begin, end };
+	struct block_run *outer = worker->active;
+	if (!cpu_run_bind(worker->run, launch, &worker->main)) {
+		log_error("kernel %s: out of memory for its stacks or local memory", launch->abi.name);
+		cpu_launch_fail(launch, worker->device, STATUS_LAUNCH_OUT_OF_RESOURCES);
+		return;
+	}
+	worker->run->current = worker->run->groups;
+	worker->active = worker->run;
+	if (!cpu_worker_guard(worker, run_range, &range))
+		cpu_fault_report(worker);
+	collect_prints(worker->run);
+	worker->active = outer;
+}
+
+/* A worker's part of a launch whose blocks make progress together. */
+struct together {
+	struct worker *worker;
+	struct command *command;
+	struct launch *launch;
+	struct block_run *residents;
+	uint32_t resident_count, items;
+	uint64_t next, end; /* blocks of the current item not begun yet */
+};
+
+static bool together_next(struct together *t, uint64_t *number)
+{
+	if (t->next == t->end) {
+		uint32_t left = atomic_load_explicit(&t->command->remaining, memory_order_acquire);
+		do {
+			if (!left)
+				return false;
+		} while (!atomic_compare_exchange_weak(&t->command->remaining, &left, left - 1));
+		t->items++;
+		t->next = (t->command->items - left) * t->launch->chunk;
+		t->end = t->next + t->launch->chunk < t->launch->blocks ? t->next + t->launch->chunk : t->launch->blocks;
+	}
+	*number = t->next++;
+	return true;
+}
+
+static void together_begin(struct together *t, uint64_t number)
+{
+	struct worker *worker = t->worker;
+	struct block_run *run = worker->spare;
+	if (run)
+		worker->spare = run->next;
+	else
+		run = cpu_block_run_create(worker);
+	if (!run || !cpu_run_bind(run, t->launch, &worker->home)) {
+		log_error("kernel %s: out of memory for block %" PRIu64, t->launch->abi.name, number);
+		cpu_launch_fail(t->launch, worker->device, STATUS_LAUNCH_OUT_OF_RESOURCES);
+		cpu_block_run_destroy(run);
+		return;
+	}
+	cpu_run_set_block(run, number);
+	cpu_block_begin(run);
+	run->next = t->residents;
+	t->residents = run;
+	t->resident_count++;
+}
+
+/* Continues one block; says whether it got anywhere and whether it is over. */
+static bool together_continue(struct together *t, struct block_run *run, bool *over)
+{
+	struct worker *worker = t->worker;
+	if (atomic_load_explicit(&t->launch->failed, memory_order_relaxed)) {
+		*over = true;
+		return true;
+	}
+	if (run->grid_arrived) {
+		if (run->grid_generation == atomic_load_explicit(&t->launch->grid_generation, memory_order_acquire))
+			return false;
+		cpu_grid_release(run);
+	}
+	worker->active = run;
+	worker->fault.signal = 0;
+	worker->guarded = true;
+	unsigned long saved = cpu_float_enter();
+	cpu_block_continue(run, &worker->home);
+	cpu_float_leave(saved);
+	worker->guarded = false;
+	if (worker->fault.signal)
+		cpu_fault_report(worker);
+	worker->active = NULL;
+	if (atomic_load_explicit(&t->launch->failed, memory_order_relaxed))
+		*over = true;
+	else if (!run->alive)
+		*over = true;
+	else if (run->yielded)
+		return false;
+	else if (run->at_grid == run->alive)
+		cpu_grid_arrive(run);
+	else if (!run->ready)
+		cpu_block_report_stuck(run), *over = true;
+	return true;
+}
+
+static bool together_round(struct together *t)
+{
+	bool progress = false;
+	for (struct block_run **link = &t->residents; *link;) {
+		struct block_run *run = *link;
+		bool over = false;
+		progress = together_continue(t, run, &over) || progress;
+		if (!over) {
+			link = &run->next;
+			continue;
+		}
+		*link = run->next;
+		t->resident_count--;
+		cpu_grid_exit(t->launch);
+		collect_prints(run);
+		run->next = t->worker->spare;
+		t->worker->spare = run;
+	}
+	return progress;
+}
+
+static uint32_t run_together(struct worker *worker, struct command *command, uint64_t begin, uint64_t end)
+{
+	struct launch *launch = &command->launch;
+	struct together t = { .worker = worker, .command = command, .launch = launch, .items = 1, .next = begin, .end = end };
+	unsigned idle = 0;
+	for (;;) {
+		bool progress = together_round(&t);
+		uint64_t number;
+		bool failed = atomic_load_explicit(&launch->failed, memory_order_relaxed);
+		/* Those at hand have had their turn: one more, if there may be. */
+		if (failed)
+			t.next = t.end;
+		if (t.resident_count < launch->resident_limit && together_next(&t, &number)) {
+			if (!failed)
+				together_begin(&t, number);
+			idle = 0;
+			continue;
+		}
+		if (!t.residents)
+			return t.items;
+		if (progress) {
+			idle = 0;
+		} else if (++idle < IDLE_SPINS) {
+			cpu_relax();
+		} else if (!cpu_pool_run_plain(worker)) {
+			/* What they wait for may be another thread's doing, on this very CPU. */
+			sched_yield();
+		}
+	}
+}
+
+uint32_t cpu_launch_run_item(struct worker *worker, struct command *command, uint32_t item)
+{
+	struct launch *launch = &command->launch;
+	uint64_t begin = item * launch->chunk;
+	uint64_t end = launch->blocks - begin < launch->chunk ? launch->blocks : begin + launch->chunk;
+	if (atomic_load_explicit(&launch->failed, memory_order_relaxed))
+		return 1;
+	if (launch->concurrent)
+		return run_together(worker, command, begin, end);
+	run_plain(worker, launch, begin, end);
+	return 1;
+}
+
