@@ -123,7 +123,7 @@ static void cooperative_grids(void **state)
 
 static void blocks_that_wait_for_later_ones(void **state)
 {
-	enum { BLOCKS = 24 }; /* no more than are resident */
+	enum { BLOCKS = 90 }; /* what three multiprocessors hold, even if one worker has to do it alone */
 	int *flags = allocate(4 * BLOCKS);
 	(void)state;
 	RUN(LAUNCH("chain", SHAPE(BLOCKS, 64), flags, BLOCKS, 0, 0));

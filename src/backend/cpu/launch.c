@@ -217,6 +217,16 @@ static bool together_round(struct together *t)
 	return progress;
 }
 
+/* May this worker hold one more block? As many as a multiprocessor would; more when nothing moves, up to the whole device's share: the
+ * other workers may be busy with what waits for this launch. */
+static bool together_has_room(const struct together *t, unsigned idle)
+{
+	uint64_t limit = t->launch->resident_limit;
+	if (idle > IDLE_SPINS)
+		limit *= (uint64_t)t->worker->device->pool.size;
+	return t->resident_count < limit;
+}
+
 static uint32_t run_together(struct worker *worker, struct command *command, uint64_t begin, uint64_t end)
 {
 	struct launch *launch = &command->launch;
@@ -226,20 +236,19 @@ static uint32_t run_together(struct worker *worker, struct command *command, uin
 		bool progress = together_round(&t);
 		uint64_t number;
 		bool failed = atomic_load_explicit(&launch->failed, memory_order_relaxed);
-		/* Those at hand have had their turn: one more, if there may be. */
 		if (failed)
-			t.next = t.end;
-		if (t.resident_count < launch->resident_limit && together_next(&t, &number)) {
+			t.next = t.end; /* what is left is only counted */
+		/* A block more when those at hand all wait. */
+		if ((!progress || failed) && together_has_room(&t, idle) && together_next(&t, &number)) {
 			if (!failed)
 				together_begin(&t, number);
-			idle = 0;
 			continue;
 		}
-		if (!t.residents)
-			return t.items;
 		if (progress) {
 			idle = 0;
-		} else if (++idle < IDLE_SPINS) {
+		} else if (!t.residents) {
+			return t.items;
+		} else if (++idle <= IDLE_SPINS) {
 			cpu_relax();
 		} else if (!cpu_pool_run_plain(worker)) {
 			/* What they wait for may be another thread's doing, on this very CPU. */
