@@ -117,7 +117,8 @@ static LLVMValueRef read_base_register(struct emitter *e, const struct ptx_opera
 	bool narrow = base->kind == PTX_OP_REGISTER && ptx_type_bits(base->reg->type) == 32;
 	e->piece = piece;
 	e->w = piece == PIECE_CHUNK ? e->width : 1;
-	LLVMValueRef v = resize(e, value_of(e, base, narrow ? PTX_U32 : PTX_U64), 64, false);
+	/* Signed: where lane 0 takes no part its address may lie below zero, and the others' still follow from it. */
+	LLVMValueRef v = resize(e, value_of(e, base, narrow ? PTX_U32 : PTX_U64), 64, true);
 	e->piece = old;
 	e->w = w;
 	return v;
