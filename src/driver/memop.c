@@ -52,15 +52,20 @@ CUresult memops_check(const CUstreamBatchMemOpParams *operations, unsigned count
 
 /* ---- waiting -------------------------------------------------------------------------------------------------------- */
 
+/* A kernel or another process writes the value meanwhile: the race is what this is for. Whoever goes on behind the wait does so
+ * through the queue's locks, which order what it reads. */
+__attribute__((no_sanitize_thread)) static uint64_t value_now(const CUstreamBatchMemOpParams *op, bool wide)
+{
+	uintptr_t address = (uintptr_t)op->waitValue.address;
+
+	return wide ? *(const volatile uint64_t *)address : *(const volatile uint32_t *)address;
+}
+
 static bool value_has_come(const CUstreamBatchMemOpParams *op)
 {
 	bool wide = op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64;
-	uint64_t want = wide ? op->waitValue.value64 : op->waitValue.value, have;
+	uint64_t want = wide ? op->waitValue.value64 : op->waitValue.value, have = value_now(op, wide);
 
-	if (wide)
-		have = atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)op->waitValue.address, memory_order_acquire);
-	else
-		have = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)op->waitValue.address, memory_order_acquire);
 	switch (op->waitValue.flags & 3u) {
 	case CU_STREAM_WAIT_VALUE_GEQ: /* cyclic: (int)(have - want) >= 0 */
 		return wide ? (int64_t)(have - want) >= 0 : (int32_t)((uint32_t)have - (uint32_t)want) >= 0;

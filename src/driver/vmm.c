@@ -335,12 +335,14 @@ static bool is_covered(uintptr_t base, size_t size)
 	uintptr_t end = base + size;
 	struct allocation found;
 
+	if (end < base)
+		return false;
 	while (base < end) {
 		if (!memory_map_find(base, &found) || found.kind != MEMORY_MAPPED || found.base != base || found.size > end - base)
 			return false;
 		base += found.size;
 	}
-	return size > 0;
+	return size > 0 && base == end;
 }
 
 static void wait_for_everybody(void)

@@ -464,9 +464,12 @@ static void *host_main(void *argument)
 		if (!queue) {
 			if (atomic_load(&pool->stop))
 				break;
+			pool->host_idle++;
 			pthread_cond_wait(&pool->host_wake, &pool->host_lock);
+			pool->host_idle--;
 			continue;
 		}
+		pool->host_waiting--;
 		pool->host_first = queue->next_host;
 		if (!pool->host_first)
 			pool->host_last = NULL;
@@ -484,10 +487,13 @@ bool cpu_pool_host_function(struct device *device, struct device_queue *queue)
 {
 	struct pool *pool = &device->pool;
 	pthread_mutex_lock(&pool->host_lock);
-	if (!pool->host_started)
-		pool->host_started = thread_start(&pool->host_thread, host_main, device);
-	bool ok = pool->host_started;
+	/* A host function may wait for what another queue's does: each that is ready has a thread. */
+	if (pool->host_waiting >= pool->host_idle && pool->host_count < HOST_THREADS &&
+	    thread_start(&pool->host_thread[pool->host_count], host_main, device))
+		pool->host_count++;
+	bool ok = pool->host_count;
 	if (ok) {
+		pool->host_waiting++;
 		queue->next_host = NULL;
 		if (pool->host_last)
 			pool->host_last->next_host = queue;
@@ -525,11 +531,12 @@ void cpu_pool_fini(struct device *device)
 		cpu_worker_fini(pool->worker[i]);
 		free(pool->worker[i]);
 	}
-	if (pool->host_started && !cpu_pool_forked()) {
+	if (!cpu_pool_forked()) {
 		pthread_mutex_lock(&pool->host_lock);
-		pthread_cond_signal(&pool->host_wake);
+		pthread_cond_broadcast(&pool->host_wake);
 		pthread_mutex_unlock(&pool->host_lock);
-		pthread_join(pool->host_thread, NULL);
+		for (int i = 0; i < pool->host_count; i++)
+			pthread_join(pool->host_thread[i], NULL);
 	}
 	while (pool->made_helpers) {
 		struct worker *worker = pool->made_helpers;
