@@ -1,4 +1,4 @@
-/* Matrix instructions: PTX ISA 9.7.14 (wmma.mma, mma). A fragment's registers are laid down as words in the order of the lanes and
+/* Matrix instructions: PTX ISA 9.7.14 (wmma.mma, mma, mma.sp). A fragment's registers are laid down as words in the order of the lanes and
  * multiplied tile by tile (mma.c). How wmma spreads a matrix over fragments is not specified: here it is as for mma, tile after
  * tile, with the registers that are left over holding copies. In the scalar form threads first exchange their registers. */
 #include <stddef.h>
@@ -114,70 +114,117 @@ struct product {
 	LLVMValueRef a_words, b_words, c_words, d_words;
 };
 
-static bool fragments_fit(struct emitter *e, const struct product *p)
+static void call_words(struct emitter *e, LLVMValueRef function, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c, LLVMValueRef d)
 {
-	return fragment_parts(operand(e, 0)) >= p->d * p->row_tiles * p->column_tiles && fragment_parts(operand(e, 1)) >= p->a * p->row_tiles &&
-	       fragment_parts(operand(e, 2)) >= p->b * p->column_tiles &&
-	       fragment_parts(operand(e, 3)) >= p->c * p->row_tiles * p->column_tiles;
+	LLVMTypeRef pointer = LLVMPointerTypeInContext(e->context, 0), types[] = { pointer, pointer, pointer, pointer };
+	LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(e->context), types, 4, false);
+	LLVMValueRef arguments[] = { a, b, c, d };
+	LLVMBuildCall2(e->b, type, function, arguments, 4, "");
+}
+
+static LLVMValueRef word_array(struct emitter *e, unsigned bits, unsigned count, const char *name)
+{
+	LLVMValueRef base = entry_alloca(e, LLVMArrayType2(LLVMIntTypeInContext(e->context, bits), count), name);
+	LLVMSetAlignment(base, 32);
+	return base;
 }
 
 static void multiply_tiles(struct emitter *e, struct product *p, LLVMValueRef function)
 {
 	unsigned ab = mma_register_bits(p->tile.a), cd = mma_register_bits(p->tile.d);
-	LLVMTypeRef pointer = LLVMPointerTypeInContext(e->context, 0), types[] = { pointer, pointer, pointer, pointer };
-	LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(e->context), types, 4, false);
 	for (unsigned row = 0; row < p->row_tiles; row++)
 		for (unsigned column = 0; column < p->column_tiles; column++) {
 			unsigned at = row * p->column_tiles + column;
-			LLVMValueRef arguments[] = {
-				fragment_word(e, p->a_words, ab, 32 * p->a * row), fragment_word(e, p->b_words, ab, 32 * p->b * column),
-				fragment_word(e, p->c_words, cd, 32 * p->c * at), fragment_word(e, p->d_words, cd, 32 * p->d * at),
-			};
-			LLVMBuildCall2(e->b, type, function, arguments, 4, "");
+			call_words(e, function, fragment_word(e, p->a_words, ab, 32 * p->a * row),
+				   fragment_word(e, p->b_words, ab, 32 * p->b * column), fragment_word(e, p->c_words, cd, 32 * p->c * at),
+				   fragment_word(e, p->d_words, cd, 32 * p->d * at));
 		}
 }
 
-static void emit_product(struct emitter *e, const struct ptx_instruction *in)
+/* Two rows of lanes hold A's places as they are stored: half of them. */
+static LLVMValueRef expand_sparse(struct emitter *e, struct product *p)
+{
+	const struct ptx_operand *selector = operand(e, 5);
+	LLVMValueRef sparse = fragment_store(e, operand(e, 1), 32, p->a / 2), metadata = fragment_store(e, operand(e, 4), 32, 1);
+	LLVMValueRef dense = word_array(e, 32, 32 * p->a, "dense");
+	LLVMValueRef function = mma_expand_function(e, &p->tile, (unsigned)selector->bits & 3);
+	call_words(e, function, sparse, metadata, dense, dense);
+	return dense;
+}
+
+static bool set_shape(struct emitter *e, const struct ptx_instruction *in, struct product *p)
+{
+	unsigned m, n, k;
+	if (!set_types(in, &p->tile) || !fragment_shape(in, &m, &n, &k))
+		return false;
+	p->tile.m = m < 16 ? m : 16;
+	p->tile.k = k;
+	p->tile.satfinite = has(e, MOD_satfinite);
+	p->tile.bit_and = p->tile.a == PTX_B1 && has(e, MOD_and);
+	p->tile.rounding = rounding_of(e);
+	p->row_tiles = m / p->tile.m;
+	p->column_tiles = n / 8;
+	p->a = mma_a_registers(&p->tile);
+	p->b = mma_b_registers(&p->tile);
+	p->c = mma_c_registers(&p->tile, p->tile.c);
+	p->d = mma_c_registers(&p->tile, p->tile.d);
+	return true;
+}
+
+static void emit_product(struct emitter *e, const struct ptx_instruction *in, bool sparse)
 {
 	struct product p = { 0 };
-	unsigned m, n, k;
-	if (!set_types(in, &p.tile) || !fragment_shape(in, &m, &n, &k)) {
-		unsupported(e, "this shape of a matrix product");
-		return;
-	}
-	p.tile.m = m < 16 ? m : 16;
-	p.tile.k = k;
-	p.tile.satfinite = has(e, MOD_satfinite);
-	p.tile.bit_and = p.tile.a == PTX_B1 && has(e, MOD_and);
-	p.row_tiles = m / p.tile.m;
-	p.column_tiles = n / 8;
-	p.a = mma_a_registers(&p.tile);
-	p.b = mma_b_registers(&p.tile);
-	p.c = mma_c_registers(&p.tile, p.tile.c);
-	p.d = mma_c_registers(&p.tile, p.tile.d);
-	if (!p.a || !p.b || !fragments_fit(e, &p) || has(e, MOD_rz) || has(e, MOD_rm) || has(e, MOD_rp)) {
+	if (!set_shape(e, in, &p) || !p.a || !p.b || in->form->type_count > 4) {
 		unsupported(e, "this kind of matrix product");
 		return;
 	}
+	p.tile.sparse = sparse;
 	LLVMValueRef function = mma_function(e, &p.tile);
 	if (!function)
 		return;
 	unsigned ab = mma_register_bits(p.tile.a), cd = mma_register_bits(p.tile.d), tiles = p.row_tiles * p.column_tiles;
-	p.a_words = fragment_store(e, operand(e, 1), ab, p.a * p.row_tiles);
+	p.a_words = sparse ? expand_sparse(e, &p) : fragment_store(e, operand(e, 1), ab, p.a * p.row_tiles);
 	p.b_words = fragment_store(e, operand(e, 2), ab, p.b * p.column_tiles);
 	p.c_words = fragment_store(e, operand(e, 3), cd, p.c * tiles);
-	p.d_words = entry_alloca(e, LLVMArrayType2(LLVMIntTypeInContext(e->context, cd), 32 * p.d * tiles), "product");
-	LLVMSetAlignment(p.d_words, 32);
+	p.d_words = word_array(e, cd, 32 * p.d * tiles, "product");
 	multiply_tiles(e, &p, function);
 	fragment_load(e, operand(e, 0), cd, p.d * tiles, p.d_words);
 }
 
+/* Four products of a quarter of the warp each: 9.7.14.5.1. Their rows of four places are halves of a tile's of eight. */
+static void emit_quarters(struct emitter *e, const struct ptx_instruction *in)
+{
+	struct product p = { 0 };
+	if (!set_shape(e, in, &p)) {
+		unsupported(e, "this kind of matrix product");
+		return;
+	}
+	p.tile.k = 8;
+	unsigned c = p.tile.c == PTX_F16 ? 4 : 8, d = p.tile.d == PTX_F16 ? 4 : 8;
+	bool a_by_columns = in->form->mods[3] == MOD_col, b_by_rows = in->form->mods[4] == MOD_row;
+	LLVMValueRef function = mma_quarters_function(e, &p.tile, a_by_columns, b_by_rows);
+	if (!function)
+		return;
+	LLVMValueRef product = word_array(e, 32, 32 * d, "product");
+	call_words(e, function, fragment_store(e, operand(e, 1), 32, 2), fragment_store(e, operand(e, 2), 32, 2),
+		   fragment_store(e, operand(e, 3), 32, c), product);
+	fragment_load(e, operand(e, 0), 32, d, product);
+}
+
 void emit_mma(struct emitter *e, const struct ptx_instruction *in)
 {
-	emit_product(e, in);
+	if (has(e, MOD_m8n8k4) && in->form->types[1] == PTX_F16)
+		emit_quarters(e, in);
+	else
+		emit_product(e, in, false);
+}
+
+void emit_mma_sp(struct emitter *e, const struct ptx_instruction *in)
+{
+	emit_product(e, in, true);
 }
 
 void emit_wmma_mma(struct emitter *e, const struct ptx_instruction *in)
 {
-	emit_product(e, in);
+	emit_product(e, in, false);
 }

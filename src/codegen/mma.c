@@ -1,7 +1,9 @@
 /* Matrix products as the tensor cores of Ampere compute them (arXiv 2511.10909, 2512.07004): products are exact; the products of a
  * step and the addend are aligned to the largest exponent and cut to 24 fractional bits, added exactly, and rounded once, towards zero to
- * f32 or to nearest to f16. A step is 8 products of 16-bit and 4 of tf32 elements. An operand's exponent is that of its format, so
- * subnormals are not normalised. f64 is a chain of fma in the order of k; integers are exact.
+ * f32 or to nearest to f16. A step is 8 products of 16-bit and 4 of tf32 elements, of twice as many places in a sparse product. An
+ * operand's exponent is that of its format, so subnormals are not normalised; zeros have none. The largest exponent is taken to be at least
+ * 2^-132 (f16: 2^-20). 8-bit floats are as on Ada: 16 products a step, 13 fractional bits, which an f32 result keeps too. f64 is a
+ * chain of fma in the order of k; integers are exact, and saturate after each 16 products of bytes.
  *
  * Each kind of product is one function of the module. A vector holds the 8 columns of a row of D; its elements of A are broadcast.
  * Terms are added as 32-bit integers: an aligned term is below 2^26. */
@@ -14,7 +16,15 @@
 #include "codegen/arith.h"
 #include "codegen/minifloat.h"
 
-enum { COLUMNS = 8, FRACTION = 24, ZERO_EXPONENT = -1000, SPECIAL_EXPONENT = 10000 };
+enum {
+	COLUMNS = 8,
+	ZERO_EXPONENT = -1000,    /* of an element; two of them are still above ZERO_ADDEND */
+	ZERO_ADDEND = -3000,
+	SPECIAL_EXPONENT = 10000,
+	MAX_STEP = 32,
+	LEAST_F32 = -132, LEAST_F16 = -20,
+	SATURATED = 16,           /* products that are added before integers saturate */
+};
 
 struct builder {
 	struct emitter *e;
@@ -69,9 +79,15 @@ static bool is_narrow(enum ptx_type type)
 	return type == PTX_F16 || minifloat_format(type);
 }
 
-static unsigned step_of(enum ptx_type type)
+static unsigned step_of(const struct mma_tile *tile)
 {
-	return type == PTX_TF32 ? 4 : type == PTX_F16 || type == PTX_BF16 ? 8 : 16;
+	unsigned step = tile->a == PTX_TF32 ? 4 : tile->a == PTX_F16 || tile->a == PTX_BF16 ? 8 : 16;
+	return tile->sparse ? 2 * step : step;
+}
+
+static unsigned fraction_bits(const struct mma_tile *tile)
+{
+	return minifloat_format(tile->a) ? 13 : 24;
 }
 
 /* ---- small things ---------------------------------------------------------------------------------------------- */
@@ -342,6 +358,15 @@ static LLVMValueRef power(struct emitter *e, LLVMValueRef n)
 	return as_type(e, shl_(e, field, kbits(e, 32, 23)), PTX_F32);
 }
 
+/* What an f32 keeps of a sum of products of 8-bit floats. */
+static LLVMValueRef cut_result(struct builder *b, LLVMValueRef r)
+{
+	unsigned cut = 23 - fraction_bits(b->tile);
+	if (!minifloat_format(b->tile->a) || b->tile->d == PTX_F16)
+		return r;
+	return as_type(b->e, and_(b->e, as_int(b->e, r), kbits(b->e, 32, ~((UINT64_C(1) << cut) - 1))), PTX_F32);
+}
+
 /* An integer below 2^31 as float, cut to 24 bits; *inexact tells where bits were lost. */
 static LLVMValueRef cut_sum(struct emitter *e, LLVMValueRef sum, LLVMValueRef *inexact)
 {
@@ -353,7 +378,7 @@ static LLVMValueRef cut_sum(struct emitter *e, LLVMValueRef sum, LLVMValueRef *i
 	return as_type(e, bits, PTX_F32);
 }
 
-/* sum × 2^(largest - 24) for the narrow formats; to f16 it is rounded to odd first, then to nearest. */
+/* sum × 2^(largest - fraction) for the narrow formats; to f16 it is rounded to odd first, then to nearest. */
 static LLVMValueRef finish_narrow(struct builder *b, LLVMValueRef sum, LLVMValueRef largest)
 {
 	struct emitter *e = b->e;
@@ -362,15 +387,15 @@ static LLVMValueRef finish_narrow(struct builder *b, LLVMValueRef sum, LLVMValue
 		LLVMValueRef sticky = select_(e, inexact, kbits(e, 32, 1), kbits(e, 32, 0));
 		r = as_type(e, or_(e, as_int(e, r), sticky), PTX_F32);
 	}
-	r = fmul_(e, r, power(e, sub_(e, largest, kbits(e, 32, FRACTION))));
-	return b->tile->d == PTX_F16 ? to_float(e, float_to_half(e, r, ROUND_NEAREST)) : r;
+	r = fmul_(e, r, power(e, sub_(e, largest, kbits(e, 32, fraction_bits(b->tile)))));
+	return b->tile->d == PTX_F16 ? to_float(e, float_to_half(e, r, ROUND_NEAREST)) : cut_result(b, r);
 }
 
 /* The same where the result may be subnormal or overflow. */
 static LLVMValueRef finish_wide(struct builder *b, LLVMValueRef sum, LLVMValueRef largest)
 {
 	struct emitter *e = b->e;
-	LLVMValueRef exponent = resize(e, add_(e, largest, kbits(e, 32, 1023 - FRACTION)), 64, true);
+	LLVMValueRef exponent = resize(e, add_(e, largest, kbits(e, 32, 1023 - fraction_bits(b->tile))), 64, true);
 	LLVMValueRef scale = as_type(e, shl_(e, exponent, kbits(e, 64, 52)), PTX_F64);
 	LLVMValueRef v = fmul_(e, LLVMBuildSIToFP(e->b, sum, piece_type(e, PTX_F64), ""), scale), r = double_to_float(e, v, ROUND_ZERO);
 	LLVMValueRef overflow = fcmp_(e, LLVMRealOGE, fabs_(e, v), kf(e, PTX_F64, 0x1p128)), arguments[] = { kf(e, PTX_F32, INFINITY), r };
@@ -409,28 +434,30 @@ static LLVMValueRef product(struct builder *b, unsigned k)
 static LLVMValueRef float_step(struct builder *b, LLVMValueRef c, unsigned first, unsigned count)
 {
 	struct emitter *e = b->e;
-	bool narrow = is_narrow(b->tile->a);
-	LLVMValueRef exponents[16], products = NULL, sum, c_exponent;
-	c_exponent = element_exponent(e, b->tile->d == PTX_F16 ? PTX_F16 : PTX_F32, c, -126);
+	bool narrow = is_narrow(b->tile->a), to_half = b->tile->d == PTX_F16;
+	unsigned fraction = fraction_bits(b->tile);
+	LLVMValueRef exponents[MAX_STEP], products = NULL, sum, c_exponent;
+	c_exponent = element_exponent(e, to_half ? PTX_F16 : PTX_F32, c, ZERO_ADDEND);
 	for (unsigned i = 0; i < count; i++) {
 		LLVMValueRef a = a_broadcast(b, i32_type(b), b->a_exponent, first + i);
 		exponents[i] = add_(e, a, b_row(b, i32_type(b), b->b_exponent, first + i));
 		products = products ? intrinsic2(e, "llvm.smax", products, exponents[i]) : exponents[i];
 	}
-	LLVMValueRef largest = intrinsic2(e, "llvm.smax", products, c_exponent), safe = largest, r;
+	LLVMValueRef least = kbits(e, 32, (uint64_t)(to_half ? LEAST_F16 : LEAST_F32)), safe, r;
+	LLVMValueRef largest = intrinsic2(e, "llvm.smax", intrinsic2(e, "llvm.smax", products, c_exponent), least);
 	if (narrow) {
 		safe = intrinsic2(e, "llvm.smax", largest, kbits(e, 32, (uint64_t)-60));
-		LLVMValueRef scale = power(e, sub_(e, kbits(e, 32, FRACTION), safe));
+		LLVMValueRef scale = power(e, sub_(e, kbits(e, 32, fraction), safe));
 		sum = truncated(e, fmul_(e, c, scale));
 		for (unsigned i = 0; i < count; i++)
 			sum = add_(e, sum, truncated(e, fmul_(e, product(b, first + i), scale)));
 		r = finish_narrow(b, sum, safe);
 		/* products all too small to count, or zero: the addend alone, which may be below the scale's range */
-		LLVMValueRef alone = icmp_(e, LLVMIntSLT, add_(e, products, kbits(e, 32, FRACTION + 3)), c_exponent);
-		LLVMValueRef kept = b->tile->d == PTX_F16 ? to_float(e, float_to_half(e, c, ROUND_NEAREST)) : c;
+		LLVMValueRef alone = icmp_(e, LLVMIntSLT, add_(e, products, kbits(e, 32, fraction + 3)), c_exponent);
+		LLVMValueRef kept = to_half ? to_float(e, float_to_half(e, c, ROUND_NEAREST)) : cut_result(b, c);
 		r = select_(e, alone, kept, r);
 	} else {
-		LLVMValueRef down = sub_(e, kbits(e, 32, FRACTION), largest);
+		LLVMValueRef down = sub_(e, kbits(e, 32, fraction), largest);
 		sum = truncated(e, fmul_(e, fraction_of(e, c), power(e, add_(e, c_exponent, down))));
 		for (unsigned i = 0; i < count; i++)
 			sum = add_(e, sum, truncated(e, fmul_(e, product(b, first + i), power(e, add_(e, exponents[i], down)))));
@@ -443,21 +470,27 @@ static LLVMValueRef float_step(struct builder *b, LLVMValueRef c, unsigned first
 
 static LLVMValueRef float_row(struct builder *b, LLVMValueRef c)
 {
-	unsigned step = step_of(b->tile->a);
+	unsigned step = step_of(b->tile);
 	for (unsigned k = 0; k < b->tile->k; k += step)
 		c = float_step(b, c, k, step < b->tile->k - k ? step : b->tile->k - k);
 	return c;
 }
 
-/* Sums of at most 64 products of bytes are exact in float. */
+/* Sums of at most 128 products of bytes are exact in float. */
 static LLVMValueRef integer_row(struct builder *b, LLVMValueRef c)
 {
 	struct emitter *e = b->e;
-	LLVMValueRef sum = kf(e, PTX_F32, 0);
-	for (unsigned k = 0; k < b->tile->k; k++)
-		sum = fma_(e, a_broadcast(b, f32_type(b), b->a_value, k), b_row(b, f32_type(b), b->b_value, k), sum);
-	sum = truncated(e, sum);
-	return b->tile->satfinite ? intrinsic2(e, "llvm.sadd.sat", c, sum) : add_(e, c, sum);
+	unsigned k = b->tile->k, step = b->tile->satfinite && element_bits(b->tile->a) == 8 ? SATURATED : k;
+	if (b->tile->sparse && step < k)
+		step *= 2;
+	for (unsigned first = 0; first < k; first += step) {
+		LLVMValueRef sum = kf(e, PTX_F32, 0);
+		for (unsigned i = first; i < first + step && i < k; i++)
+			sum = fma_(e, a_broadcast(b, f32_type(b), b->a_value, i), b_row(b, f32_type(b), b->b_value, i), sum);
+		sum = truncated(e, sum);
+		c = b->tile->satfinite ? intrinsic2(e, "llvm.sadd.sat", c, sum) : add_(e, c, sum);
+	}
+	return c;
 }
 
 static LLVMValueRef bit_row(struct builder *b, LLVMValueRef c)
@@ -478,7 +511,7 @@ static LLVMValueRef double_row(struct builder *b, LLVMValueRef c)
 	LLVMTypeRef f64 = LLVMDoubleTypeInContext(e->context);
 	for (unsigned k = 0; k < b->tile->k; k++) {
 		LLVMValueRef x = splat(e, load_at(b, f64, f64, b->a, a_index(b, k), 8));
-		c = fma_(e, x, column_words(b, k / 4, k % 4, f64), c);
+		c = float_fma(e, x, column_words(b, k / 4, k % 4, f64), c, b->tile->rounding);
 	}
 	return c;
 }
@@ -522,7 +555,7 @@ static bool known_types(const struct mma_tile *tile)
 	}
 }
 
-static LLVMValueRef add_function(struct emitter *e, const char *name)
+LLVMValueRef mma_add_function(struct emitter *e, const char *name)
 {
 	static const char *const inherited[] = { "target-cpu", "target-features", "prefer-vector-width" };
 	LLVMTypeRef pointer = LLVMPointerTypeInContext(e->context, 0), types[] = { pointer, pointer, pointer, pointer };
@@ -541,9 +574,11 @@ static LLVMValueRef add_function(struct emitter *e, const char *name)
 
 LLVMValueRef mma_function(struct emitter *e, const struct mma_tile *tile)
 {
+	static const char *const roundings[] = { "", ".rz", ".rm", ".rp" };
 	char name[128];
-	snprintf(name, sizeof(name), "mma.%ux8x%u.%s.%s.%s.%s%s%s", tile->m, tile->k, ptx_type_name(tile->d), ptx_type_name(tile->a),
-		 ptx_type_name(tile->b), ptx_type_name(tile->c), tile->satfinite ? ".satfinite" : "", tile->bit_and ? ".and" : "");
+	snprintf(name, sizeof(name), "mma.%ux8x%u.%s.%s.%s.%s%s%s%s%s", tile->m, tile->k, ptx_type_name(tile->d), ptx_type_name(tile->a),
+		 ptx_type_name(tile->b), ptx_type_name(tile->c), tile->satfinite ? ".satfinite" : "", tile->bit_and ? ".and" : "",
+		 tile->sparse ? ".sp" : "", roundings[tile->rounding]);
 	LLVMValueRef f = LLVMGetNamedFunction(e->module, name), outer = e->function;
 	if (f)
 		return f;
@@ -555,7 +590,7 @@ LLVMValueRef mma_function(struct emitter *e, const struct mma_tile *tile)
 	unsigned w = e->w;
 	struct builder b = { .e = e, .tile = tile, .elements = mma_elements(tile->a) };
 	b.blocks = tile->k / (4 * b.elements);
-	f = e->function = add_function(e, name);
+	f = e->function = mma_add_function(e, name);
 	e->w = COLUMNS;
 	b.a = LLVMGetParam(f, 0);
 	b.b = LLVMGetParam(f, 1);

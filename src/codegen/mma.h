@@ -2,6 +2,7 @@
 #ifndef DRAGOMAN_MMA_H
 #define DRAGOMAN_MMA_H
 
+#include "codegen/arith.h"
 #include "codegen/emit.h"
 
 /* One product of tiles: D (m × 8) = A (m × k) B (k × 8) + C. Fragments are as PTX ISA 9.7.14.5 lays them out, a tile's
@@ -10,6 +11,8 @@ struct mma_tile {
 	unsigned m, k;                /* 8 or 16 rows */
 	enum ptx_type a, b, c, d;
 	bool satfinite, bit_and;      /* bit_and: of .b1; else xor */
+	bool sparse;                  /* half of A's places hold nothing: a step has twice as many */
+	enum rounding rounding;       /* of .f64 */
 };
 
 unsigned mma_elements(enum ptx_type type);        /* of one register */
@@ -21,5 +24,14 @@ unsigned mma_c_registers(const struct mma_tile *tile, enum ptx_type type);
 /* A function void (ptr a, ptr b, ptr c, ptr d) of the module that makes the product; made on first use. NULL and an error where
  * the types are not known. */
 LLVMValueRef mma_function(struct emitter *e, const struct mma_tile *tile);
+
+/* A function of that name with four pointers, to which no code has been added yet. */
+LLVMValueRef mma_add_function(struct emitter *e, const char *name);
+
+/* mma_layout.c: functions void (ptr, ptr, ptr, ptr) that lay fragments out for mma_function().
+ * Of mma.sp: (sparse A, metadata, A of the tile, -). `selector` tells which lanes hold the metadata. */
+LLVMValueRef mma_expand_function(struct emitter *e, const struct mma_tile *tile, unsigned selector);
+/* Of .m8n8k4 of .f16, four products of a quarter of the warp each: the whole product of (a, b, c, d) as the instruction has them. */
+LLVMValueRef mma_quarters_function(struct emitter *e, const struct mma_tile *tile, bool a_by_columns, bool b_by_rows);
 
 #endif
