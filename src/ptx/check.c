@@ -582,6 +582,8 @@ void check_instruction(struct parser *p, const struct ptx_instruction *in)
 	const struct isa_row *row = in->form->row;
 	struct check c = { .p = p, .in = in };
 	if (row->flags & ISA_CALL) {
+		for (; c.index < in->operand_count; c.index++)
+			check_plain(&c, &in->operands[c.index]);
 		check_call(&c);
 		return;
 	}

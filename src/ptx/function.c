@@ -334,7 +334,7 @@ static bool same_parameters(struct ptx_variable *const *a, size_t a_count, struc
 /* Where the name was declared before, the definition takes the declaration's place. */
 static struct ptx_function *find_declared(struct parser *p, const struct ptx_function *f, const struct name *name)
 {
-	struct ptx_symbol *former = name->binding && name->binding->depth == 0 ? name->binding->symbol : NULL;
+	struct ptx_symbol *former = scope_find_global(name);
 	if (!former)
 		return NULL;
 	struct ptx_function *old = (struct ptx_function *)former;

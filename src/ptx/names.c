@@ -124,9 +124,13 @@ void scope_close(struct parser *p)
 	p->scope = scope->outer;
 }
 
+/* Mostly on top; a function is named outside of the scope of its parameters when those are known already. */
 static struct binding *bind(struct parser *p, struct name *name)
 {
-	if (name->binding && name->binding->depth == p->scope->depth)
+	struct binding **place = &name->binding;
+	while (*place && (*place)->depth > p->scope->depth)
+		place = &(*place)->outer;
+	if (*place && (*place)->depth == p->scope->depth)
 		parser_fail(p, token_location(&p->token), "'%s' is declared twice", name->text);
 	struct binding *binding = p->free_bindings;
 	if (binding)
@@ -134,9 +138,9 @@ static struct binding *bind(struct parser *p, struct name *name)
 	else
 		binding = arena_new(&p->scratch, struct binding);
 	*binding = (struct binding){
-		.outer = name->binding, .name = name, .depth = p->scope->depth, .next_in_scope = p->scope->bindings
+		.outer = *place, .name = name, .depth = p->scope->depth, .next_in_scope = p->scope->bindings
 	};
-	name->binding = binding;
+	*place = binding;
 	p->scope->bindings = binding;
 	return binding;
 }
@@ -231,6 +235,14 @@ void scope_add_registers(struct parser *p, struct name *prefix, uint64_t count, 
 					  .depth = p->scope->depth };
 	prefix->range = range;
 	p->scope->ranges = range;
+}
+
+struct ptx_symbol *scope_find_global(const struct name *name)
+{
+	const struct binding *binding = name->binding;
+	while (binding && binding->depth)
+		binding = binding->outer;
+	return binding ? binding->symbol : NULL;
 }
 
 struct ptx_symbol *scope_find_symbol(const struct name *name)

@@ -229,7 +229,10 @@ static struct ptx_operand read_single(struct parser *p, unsigned role)
 	case '-':
 		if (sign_of_register(p)) {
 			parser_next(p);
+			struct ptx_location location = token_location(&p->token);
 			struct ptx_operand operand = read_name(p);
+			if (operand.kind != PTX_OP_REGISTER)
+				parser_fail(p, location, "only a register can be negated");
 			operand.negated = true;
 			return operand;
 		}

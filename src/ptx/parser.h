@@ -133,6 +133,7 @@ struct ptx_register *scope_add_register(struct parser *p, struct name *name, enu
 void scope_add_registers(struct parser *p, struct name *prefix, uint64_t count, enum ptx_type type, unsigned vector);
 /* Finds; both NULL where the name means nothing. */
 struct ptx_symbol *scope_find_symbol(const struct name *name);
+struct ptx_symbol *scope_find_global(const struct name *name); /* at module level, hidden or not */
 bool scope_find(struct parser *p, const char *text, uint32_t length, const struct ptx_register **reg,
 		struct ptx_symbol **symbol);
 struct ptx_label *scope_refer_label(struct parser *p, struct name *name, struct ptx_location location);
