@@ -136,6 +136,12 @@ void emit_selp(struct emitter *e, const struct ptx_instruction *in)
 	set_result(e, 0, select_(e, arg(e, 3), arg(e, 1), arg(e, 2)));
 }
 
+static LLVMValueRef moved_bits(struct emitter *e, unsigned index, enum ptx_type type)
+{
+	const struct ptx_operand *op = operand(e, index);
+	return op->kind == PTX_OP_FLOAT ? as_int(e, arg(e, index)) : arg_typed(e, index, type);
+}
+
 void emit_slct(struct emitter *e, const struct ptx_instruction *in)
 {
 	LLVMValueRef c = arg(e, 3), zero = LLVMConstNull(LLVMTypeOf(c)), take;
@@ -143,5 +149,8 @@ void emit_slct(struct emitter *e, const struct ptx_instruction *in)
 		take = fcmp_(e, LLVMRealOGE, flush_if(e, has(e, MOD_ftz), c), zero);
 	else
 		take = icmp_(e, LLVMIntSGE, c, zero);
-	set_result(e, 0, select_(e, take, arg(e, 1), arg(e, 2)));
+	/* a and b are moved as they are */
+	unsigned bits = ptx_type_bits(form_type(in));
+	enum ptx_type type = bits == 64 ? PTX_B64 : bits == 32 ? PTX_B32 : PTX_B16;
+	set_result(e, 0, select_(e, take, moved_bits(e, 1, type), moved_bits(e, 2, type)));
 }

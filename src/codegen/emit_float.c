@@ -40,6 +40,8 @@ static void emit_lanewise(struct emitter *e, const struct ptx_instruction *in, u
 	for (unsigned i = 0; i < count; i++)
 		a[i] = as_lanes(e, a[i], lane_type(e, lane));
 	r = operation(e, lane, a, count);
+	if (lane == PTX_F32) /* a register of bits: the core does not look into it */
+		r = canonical_nan(e, r);
 	packed_close(e, 2);
 	set_result(e, 0, as_lanes(e, r, LLVMIntTypeInContext(e->context, ptx_type_bits(type))));
 }

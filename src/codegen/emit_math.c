@@ -80,6 +80,7 @@ static LLVMValueRef reduce_angle(struct emitter *e, LLVMValueRef x, LLVMValueRef
 	LLVMValueRef r = fma_(e, minus, constant(e, 0x1.921fb6p+0), x);
 	r = fma_(e, minus, constant(e, -0x1.777a5cp-25), r);
 	r = fma_(e, minus, constant(e, -0x1.ee59dap-50), r);
+	r = select_(e, fcmp_(e, LLVMRealOEQ, k, constant(e, 0)), x, r); /* -0 too */
 	return limit(e, r, -0.8, 0.8);
 }
 
@@ -100,7 +101,7 @@ LLVMValueRef approximate_tanh(struct emitter *e, LLVMValueRef x)
 {
 	static const float c[] = { -0x1.55551ap-2F, 0x1.10e7cap-3F, -0x1.b0ee2p-5F, 0x1.0f9d2p-6F };
 	LLVMValueRef size = fabs_(e, x), z = fmul_(e, x, x), one = constant(e, 1);
-	LLVMValueRef near = fma_(e, fmul_(e, polynomial(e, z, c, 4), z), x, x);
+	LLVMValueRef near = fmul_(e, fma_(e, polynomial(e, z, c, 4), z, one), x);
 	LLVMValueRef power = approximate_exp2(e, fmul_(e, limit(e, size, 0, 20), constant(e, 0x1.715476p+1)));
 	LLVMValueRef far = fsub_(e, one, fdiv_(e, constant(e, 2), fadd_(e, power, one)));
 	LLVMValueRef arguments[] = { far, x };

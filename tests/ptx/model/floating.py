@@ -1,0 +1,433 @@
+#!/usr/bin/env python3
+"""Floating-point arithmetic and conversion (PTX ISA 9.7.3 to 9.7.7, 9.7.9.21) against exact fractions (floats.py).
+
+    floating.py OUTPUT.ptx
+
+NaN results are the GPU's: 0x7fffffff, 0x7fff; f64 keeps an operand's, which is tested for one operand only.
+"""
+import sys
+from fractions import Fraction
+
+import ptxtest
+from floats import (BF16, F16, F32, F64, FORMATS, NAN, add, convert, div, exponent_of, flush, fma, infinity, is_inf, is_nan, is_subnormal,
+                    min_max, mul, negative, quiet, round_magnitude, rounded, saturate, sign_bit, sqrt, to_int, value, width)
+from sweep import triples
+
+TRIPLES = triples()
+MODES = ('rn', 'rz', 'rm', 'rp')
+OPS = {'add': (2, lambda x, y, f, m: add(x, y, f, m)), 'sub': (2, lambda x, y, f, m: add(x, y ^ sign_bit(f) if not is_nan(y, f) else y, f, m)),
+       'mul': (2, lambda x, y, f, m: mul(x, y, f, m)), 'div': (2, lambda x, y, f, m: div(x, y, f, m)),
+       'fma': (3, lambda x, y, z, f, m: fma(x, y, z, f, m)), 'mad': (3, lambda x, y, z, f, m: fma(x, y, z, f, m)),
+       'sqrt': (1, lambda x, f, m: sqrt(x, f, m)), 'rcp': (1, lambda x, f, m: div(round_magnitude(1, False, f, 'rn'), x, f, m))}
+
+
+class Tests:
+    def __init__(self):
+        self.file = ptxtest.File('floating.py')
+
+    def add(self, name, body, function):
+        """A result of None is not checked."""
+        outs = [function(*t) for t in TRIPLES]
+        self.file.kernel(name, body, ['//# in sweep 768', ptxtest.words('out', [None if o is None else o & 0xffffffff for o in outs])])
+
+    def f64(self, name, count, function):
+        """Operands (a,b), (b,c), (c,a); both halves of the result, folded."""
+        registers = ', '.join(['%x', '%y', '%z'][:count])
+        body = ('.reg .f64 %%x, %%y, %%z; .reg .b32 %%s; mov.b64 %%x, {%%a, %%b}; mov.b64 %%y, {%%b, %%c}; mov.b64 %%z, {%%c, %%a}; '
+                '%s %%x, %s; mov.b64 {%%d, %%s}, %%x; xor.b32 %%d, %%d, %%s;') % (name, registers)
+
+        def model(a, b, c):
+            r = function(*[a | b << 32, b | c << 32, c | a << 32][:count])
+            return None if r is None else r ^ r >> 32
+        self.add(name, body, model)
+
+    def f32(self, name, count, function):
+        self.add(name, '%s %%d, %s;' % (name, ', '.join(['%a', '%b', '%c'][:count])), lambda *t: function(*t[:count]))
+
+    def packed(self, name, count, function):
+        """Of both halves of 32-bit registers."""
+        self.f32(name, count, lambda *t: function(*[v & 0xffff for v in t]) | function(*[v >> 16 for v in t]) << 16)
+
+    def half(self, name, count, function):
+        body = '.reg .b16 %x, %y, %z; cvt.u16.u32 %x, %a; cvt.u16.u32 %y, %b; cvt.u16.u32 %z, %c; '
+        body += '%s %%x, %s; mov.b32 %%d, {%%x, %%x};' % (name, ', '.join(['%x', '%y', '%z'][:count]))
+        self.add(name, body, lambda *t: function(*[v & 0xffff for v in t[:count]]) * 0x10001)
+
+
+def finished(r, fmt, mods, extra=()):
+    """What the modifiers make of an exact operation's result."""
+    if r is None:
+        return 0 if 'sat' in mods else NAN.get(fmt)
+    if 'ftz' in mods:
+        r = flush(r, fmt)
+    if 'sat' in mods:
+        return saturate(r, fmt)
+    if 'relu' in extra and negative(r, fmt):
+        return 0
+    return r
+
+
+def operation(op, fmt, mode, mods):
+    count, function = OPS[op]
+
+    def model(*arguments):
+        values = [flush(v, fmt) for v in arguments] if 'ftz' in mods else arguments
+        nans = [v for v in arguments if is_nan(v, fmt)]
+        if fmt == F64 and len(nans) == 1 and (count < 3 or arguments[2] != nans[0]):
+            return quiet(nans[0], fmt)
+        r = finished(function(*values[:count], fmt, mode), fmt, mods, mods)
+        return r
+    return count, model
+
+
+def arithmetic(t):
+    for op in ('add', 'sub', 'mul', 'fma'):
+        for mode in MODES:
+            for mods in ([], ['ftz'], ['sat'], ['ftz', 'sat']):
+                count, model = operation(op, F32, mode, mods)
+                t.f32('.'.join([op, mode] + mods + ['f32']), count, model)
+            count, model = operation(op, F64, mode, [])
+            t.f64('%s.%s.f64' % (op, mode), count, model)
+        if op != 'fma':
+            for mods in ([], ['ftz'], ['sat']):
+                count, model = operation(op, F32, 'rn', mods)
+                t.f32('.'.join([op] + mods + ['f32']), count, model)
+            t.f64(op + '.f64', *operation(op, F64, 'rn', []))
+    for op in ('div', 'sqrt', 'rcp'):
+        for mode in MODES:
+            for mods in ([], ['ftz']):
+                count, model = operation(op, F32, mode, mods)
+                t.f32('.'.join([op, mode] + mods + ['f32']), count, model)
+            t.f64('%s.%s.f64' % (op, mode), *operation(op, F64, mode, []))
+    t.f32('mad.rn.f32', *operation('mad', F32, 'rn', []))
+    t.f64('mad.rn.f64', *operation('mad', F64, 'rn', []))
+
+
+def halves(t):
+    for name, fmt in (('f16', F16), ('bf16', BF16)):
+        for op in ('add', 'sub', 'mul', 'fma'):
+            for mods in ([], ['sat'], ['ftz'], ['ftz', 'sat'], ['relu']):
+                if fmt == BF16 and set(mods) & {'sat', 'ftz'} or 'relu' in mods and op != 'fma':
+                    continue
+                count, model = operation(op, fmt, 'rn', mods)
+                spelled = '.'.join([op, 'rn'] + mods + [name])
+                t.half(spelled, count, model)
+                t.packed(spelled + 'x2', count, model)
+                if op != 'fma':
+                    t.half(spelled.replace('.rn', ''), count, model)
+                    t.packed(spelled.replace('.rn', '') + 'x2', count, model)
+
+
+def signs(t):
+    for name, fmt in FORMATS.items():
+        top = sign_bit(fmt)
+        for op in ('abs', 'neg'):
+            for mods in ([], ['ftz']):
+                if mods and name in ('bf16', 'f64'):
+                    continue
+
+                def model(x, f=fmt, m=mods, o=op, s=top):
+                    if is_nan(x, f):
+                        return quiet(x, f) if f == F64 else NAN[f]
+                    x = flush(x, f) if m else x
+                    return x & ~s if o == 'abs' else x ^ s
+                spelled = '.'.join([op] + mods + [name])
+                if name == 'f32':
+                    t.f32(spelled, 1, model)
+                elif name == 'f64':
+                    t.f64(spelled, 1, model)
+                else:
+                    t.half(spelled, 1, model)
+                    t.packed(spelled + 'x2', 1, model)
+    t.f32('copysign.f32', 2, lambda x, y: x & 0x80000000 | y & 0x7fffffff)
+    t.f64('copysign.f64', 2, lambda x, y: x & 1 << 63 | y & ~(1 << 63))
+
+
+def extremes(t):
+    for name, fmt in FORMATS.items():
+        for op in ('min', 'max'):
+            for mods in ([], ['ftz'], ['NaN'], ['ftz', 'NaN'], ['xorsign', 'abs'], ['NaN', 'xorsign', 'abs']):
+                if name == 'f64' and mods or name == 'bf16' and 'ftz' in mods:
+                    continue
+
+                def model(x, y, f=fmt, m=mods, o=op):
+                    if f == F64 and (is_nan(x, f) and is_nan(y, f)):
+                        return None
+                    x, y = (flush(x, f), flush(y, f)) if 'ftz' in m else (x, y)
+                    sign = (x ^ y) & sign_bit(f) if 'xorsign' in m else 0
+                    if 'xorsign' in m:
+                        x, y = x & ~sign_bit(f), y & ~sign_bit(f)
+                    r = min_max(x, y, f, o == 'max', 'NaN' in m)
+                    return NAN[f] if r is None else r | sign
+                spelled = '.'.join([op] + mods + [name])
+                if name == 'f32':
+                    t.f32(spelled, 2, model)
+                elif name == 'f64':
+                    t.f64(spelled, 2, model)
+                else:
+                    t.half(spelled, 2, model)
+                    t.packed(spelled + 'x2', 2, model)
+
+
+def holds(cmp, x, y, fmt):
+    if cmp in ('num', 'nan'):
+        return (cmp == 'nan') == (is_nan(x, fmt) or is_nan(y, fmt))
+    if is_nan(x, fmt) or is_nan(y, fmt):
+        return cmp.endswith('u')
+    key = lambda b: (-1 if negative(b, fmt) else 1) * (b & ~sign_bit(fmt))
+    x, y = key(x), key(y)
+    return {'eq': x == y, 'ne': x != y, 'lt': x < y, 'le': x <= y, 'gt': x > y, 'ge': x >= y}[cmp[:2]]
+
+
+def comparisons(t):
+    for cmp in ('eq', 'ne', 'lt', 'le', 'gt', 'ge', 'equ', 'neu', 'ltu', 'leu', 'gtu', 'geu', 'num', 'nan'):
+        for ftz in ('', '.ftz'):
+            def model(x, y, c=cmp, z=ftz):
+                x, y = (flush(x, F32), flush(y, F32)) if z else (x, y)
+                return holds(c, x, y, F32)
+            name = 'setp.%s%s.f32' % (cmp, ftz)
+            t.add(name, '.reg .pred %%p; %s %%p, %%a, %%b; selp.u32 %%d, 1, 0, %%p;' % name, lambda a, b, c, m=model: int(m(a, b)))
+            name = 'set.%s%s.u32.f32' % (cmp, ftz)
+            t.f32(name, 2, lambda x, y, m=model: 0xffffffff if m(x, y) else 0)
+        name = 'setp.%s.f64' % cmp
+        t.add(name, ('.reg .f64 %%x, %%y; .reg .pred %%p; mov.b64 %%x, {%%a, %%b}; mov.b64 %%y, {%%b, %%c}; %s %%p, %%x, %%y; '
+                     'selp.u32 %%d, 1, 0, %%p;') % name, lambda a, b, c, m=cmp: int(holds(m, a | b << 32, b | c << 32, F64)))
+        for kind, fmt in (('f16', F16), ('bf16', BF16)):
+            body = '.reg .b16 %%x, %%y; .reg .pred %%p; cvt.u16.u32 %%x, %%a; cvt.u16.u32 %%y, %%b; %s %s, %%x, %%y; %s'
+            name = 'setp.%s.%s' % (cmp, kind)
+            t.add(name, body % (name, '%p', 'selp.u32 %d, 1, 0, %p;'), lambda a, b, c, m=cmp, f=fmt: int(holds(m, a & 0xffff, b & 0xffff, f)))
+            name = 'setp.%s.%sx2' % (cmp, kind)
+            t.add(name, '.reg .pred %%p, %%q; %s %%p|%%q, %%a, %%b; selp.u32 %%d, 1, 0, %%p; @%%q add.u32 %%d, %%d, 2;' % name,
+                  lambda a, b, c, m=cmp, f=fmt: int(holds(m, a & 0xffff, b & 0xffff, f)) + 2 * int(holds(m, a >> 16, b >> 16, f)))
+            one = 0x3c00 if kind == 'f16' else 0x3f80
+            for to, true, register in ((kind, one, '%x'), ('u16', 0xffff, '%x'), ('u32', 0xffffffff, '%d')):
+                name = 'set.%s.%s.%s' % (cmp, to, kind)
+                t.add(name, body % (name, register, '' if to == 'u32' else 'mov.b32 %d, {%x, %x};'),
+                      lambda a, b, c, m=cmp, f=fmt, o=true: (o if holds(m, a & 0xffff, b & 0xffff, f) else 0) * (1 if o > 0xffff else 0x10001))
+            t.packed('set.%s.%sx2.%sx2' % (cmp, kind, kind), 2, lambda x, y, m=cmp, f=fmt, o=one: o if holds(m, x, y, f) else 0)
+    for cmp in ('lt', 'neu'):
+        for join in ('and', 'or', 'xor'):
+            name = 'setp.%s.%s.f32' % (cmp, join)
+            t.add(name, '.reg .pred %%p, %%q, %%r; setp.gt.u32 %%r, %%a, %%c; %s %%p|%%q, %%a, %%b, %%r; selp.u32 %%d, 1, 0, %%p; '
+                  '@%%q add.u32 %%d, %%d, 2;' % name, lambda a, b, c, m=cmp, j=join: sum(
+                      k * int({'and': p and a > c, 'or': p or a > c, 'xor': p != (a > c)}[j]) for k, p in ((1, holds(m, a, b, F32)), (2, not holds(m, a, b, F32)))))
+    for kind in ('finite', 'infinite', 'number', 'notanumber', 'subnormal'):
+        test = {'finite': lambda x, f: (x & ~sign_bit(f)) < infinity(f), 'infinite': is_inf, 'number': lambda x, f: not is_nan(x, f), 'notanumber': is_nan,
+                'subnormal': is_subnormal}[kind]
+        t.add('testp.%s.f32' % kind, '.reg .pred %%p; testp.%s.f32 %%p, %%a; selp.u32 %%d, 1, 0, %%p;' % kind, lambda a, b, c, f=test: int(f(a, F32)))
+        t.add('testp.%s.f64' % kind, '.reg .f64 %%x; .reg .pred %%p; mov.b64 %%x, {%%a, %%b}; testp.%s.f64 %%p, %%x; selp.u32 %%d, 1, 0, %%p;' % kind,
+              lambda a, b, c, f=test: int(f(a | b << 32, F64)))
+
+
+def load_of(kind):
+    return {'f16': 'cvt.u16.u32 %x, %a; ', 'bf16': 'cvt.u16.u32 %x, %a; ', 'f32': 'mov.b32 %x, %a; ', 'f64': 'mov.b64 %x, {%a, %b}; '}[kind]
+
+
+def fold_of(bits):
+    return {8: 'cvt.u32.u16 %d, %y;', 16: 'cvt.u32.u16 %d, %y;', 32: 'mov.b32 %d, %y;',
+            64: 'mov.b64 {%d, %s}, %y; xor.b32 %d, %d, %s;'}[bits]
+
+
+def conversion(t, name, source_kind, to_bits, model, load=None):
+    source_bits = width(FORMATS[source_kind]) if source_kind in FORMATS else int(source_kind[1:])
+    body = '.reg .b%d %%x; .reg .b%d %%y; .reg .b32 %%s; %s%s %%y, %%x; %s' % (
+        max(source_bits, 16), max(to_bits, 16), load or load_of(source_kind), name, fold_of(to_bits))
+
+    def folded(a, b, c):
+        r = model((a | b << 32) & ((1 << source_bits) - 1))
+        if r is None:
+            return None
+        r &= (1 << max(to_bits, 16)) - 1
+        return r ^ r >> 32 if to_bits == 64 else r
+    t.add(name, body, folded)
+
+
+def float_conversions(t):
+    for source, fs in FORMATS.items():
+        for to, ft in FORMATS.items():
+            if source == to:
+                continue
+            narrows = ft[0] < fs[0] or ft[1] > fs[1]
+            modes = MODES if narrows else ('',)
+            for mode in modes:
+                for mods in ([], ['sat'], ['ftz']):
+                    if 'ftz' in mods and 'f32' not in (source, to) or 'bf16' in (source, to) and mods:
+                        continue
+
+                    def model(x, f=fs, g=ft, m=mode or 'rn', z=mods):
+                        if is_nan(x, f) and 'sat' not in z:
+                            if f == F64 and g in (F32, F16):
+                                return x >> 63 << width(g) - 1 | infinity(g) | 1 << g[0] - 2 | x >> (53 - g[0]) & (1 << g[0] - 1) - 1
+                            if f == F32 and g == F64:
+                                return 0x7fffffffe0000000 if 'ftz' in z else quiet(x >> 31 << 63 | 0x7ff << 52 | (x & 0x7fffff) << 29, F64)
+                            return None if g in (F64, F16) and f == BF16 or f == BF16 and g == F32 else NAN.get(g)
+                        x = flush(x, F32) if 'ftz' in z and f == F32 else x
+                        r = convert(x, f, g, m)
+                        r = 0 if r is None else saturate(r, g) if 'sat' in z else r
+                        return flush(r, F32) if 'ftz' in z and g == F32 else r
+                    conversion(t, '.'.join(filter(None, ['cvt', mode] + mods + [to, source])), source, width(ft),
+                               model if source != 'f16' or to != 'f64' else lambda x, m=model: None if is_nan(x, F16) else m(x))
+    for kind in ('f32', 'f64', 'f16'):
+        fmt = FORMATS[kind]
+        for mode in ('rni', 'rzi', 'rmi', 'rpi'):
+            def integral(x, f=fmt, m=mode):
+                if is_nan(x, f):
+                    return NAN.get(f)
+                if is_inf(x, f):
+                    return x
+                return rounded(to_int(x, f, m), f, 'rn', negative(x, f)) | (x & sign_bit(f) if to_int(x, f, m) == 0 else 0)
+            conversion(t, 'cvt.%s.%s.%s' % (mode, kind, kind), kind, width(fmt), integral)
+    conversion(t, 'cvt.sat.f32.f32', 'f32', 32, lambda x: 0 if is_nan(x, F32) else saturate(x, F32))
+
+
+def to_integers(t):
+    for source, fmt in FORMATS.items():
+        for to in ('s8', 'u8', 's16', 'u16', 's32', 'u32', 's64', 'u64'):
+            bits = int(to[1:])
+            low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if to[0] == 's' else (0, (1 << bits) - 1)
+            for mode in ('rni', 'rzi', 'rmi', 'rpi'):
+                for mods in ([], ['ftz']) if source == 'f32' and bits == 32 else ([],):
+                    def model(x, f=fmt, m=mode, lo=low, hi=high, n=bits, z=mods):
+                        if is_nan(x, f):
+                            if n < 16 and f == F64 or f in (F16, BF16) and n != 32:
+                                return None
+                            return 1 << n - 1 if f == F64 or n == 64 else 0
+                        x = flush(x, f) if z else x
+                        if is_inf(x, f):
+                            return lo if negative(x, f) else hi
+                        return min(max(to_int(x, f, m), lo), hi)
+                    conversion(t, '.'.join(['cvt', mode] + mods + [to, source]), source, bits, model)
+
+
+def from_integers(t):
+    for source in ('s8', 'u8', 's16', 'u16', 's32', 'u32', 's64', 'u64'):
+        bits = int(source[1:])
+        load = {8: 'cvt.u16.u32 %x, %a; ', 16: 'cvt.u16.u32 %x, %a; ', 32: 'mov.b32 %x, %a; ', 64: 'mov.b64 %x, {%a, %b}; '}[bits]
+        for to, fmt in FORMATS.items():
+            for mode in MODES:
+                def model(x, f=fmt, m=mode, n=bits, k=source[0]):
+                    v = x - (1 << n) if k == 's' and x >> n - 1 else x
+                    return rounded(v, f, m)
+                conversion(t, 'cvt.%s.%s.%s' % (mode, to, source), source, width(fmt), model, load)
+
+
+def two_halves(t):
+    for kind, fmt in (('f16', F16), ('bf16', BF16)):
+        for mode in ('rn', 'rz'):
+            for mods in ([], ['relu'], ['satfinite'], ['relu', 'satfinite']):
+                def model(x, f=fmt, m=mode, z=mods):
+                    r = convert(x, F32, f, m)
+                    if r is None:
+                        return NAN[f]
+                    if 'satfinite' in z and is_inf(r, f):
+                        r -= 1
+                    return 0 if 'relu' in z and negative(r, f) else r
+                name = '.'.join(['cvt', mode] + mods + [kind])
+                t.f32(name + 'x2.f32', 2, lambda x, y, m=model: m(x) << 16 | m(y))
+                conversion(t, name + '.f32', 'f32', 16, model)
+    tf32 = (11, -126, 127, 8)
+    for mode in ('rna', 'rn', 'rz'):
+        t.f32('cvt.%s.tf32.f32' % mode, 1, lambda x, m=mode: None if is_nan(x, F32) and m != 'rna' else x & ~0x1fff if is_nan(x, F32) else
+              convert(x, F32, tf32, m) << 13)
+
+
+SMALL = {'e4m3': (4, -6, 448, 8), 'e5m2': (3, -14, 57344, 8), 'e2m3': (4, 0, 7.5, 8), 'e3m2': (3, -2, 28, 8), 'e2m1': (2, 0, 6, 4)}
+SMALL_BITS = {'e4m3': 8, 'e5m2': 8, 'e2m3': 6, 'e3m2': 6, 'e2m1': 4}
+
+
+def small_code(x, fmt, kind, relu):
+    precision, least, largest, _spacing = SMALL[kind]
+    bits = SMALL_BITS[kind]
+    if is_nan(x, fmt):
+        return 0x7f if bits == 8 else (1 << bits - 1) - 1
+    sign = 1 << bits - 1 if negative(x, fmt) else 0
+    if relu and sign:
+        return 0
+    wide = (precision, least, 1000, 20)
+    code = round_magnitude(abs(value_or_huge(x, fmt)), False, wide, 'rn')
+    greatest = round_magnitude(Fraction(largest), False, wide, 'rn')
+    return min(code, greatest) | sign
+
+
+def value_or_huge(x, fmt):
+    return Fraction(2) ** 900 if is_inf(x, fmt) else value(x, fmt)
+
+
+def small_formats(t):
+    for kind in ('e4m3', 'e5m2', 'e2m3', 'e3m2', 'e2m1'):
+        for relu in ('', '.relu'):
+            spacing = SMALL[kind][3]
+            result = '.reg .b16 %y; ' if spacing == 8 else '.reg .b8 %y; '
+            fold = ' cvt.u32.u16 %d, %y;' if spacing == 8 else ' cvt.u32.u8 %d, %y;'
+            name = 'cvt.rn.satfinite%s.%sx2.f32' % (relu, kind)
+            t.add(name, result + name + ' %y, %a, %b;' + fold,
+                  lambda a, b, c, k=kind, r=relu, s=spacing: small_code(a, F32, k, r) << s | small_code(b, F32, k, r))
+            if kind in ('e4m3', 'e5m2'):
+                name = 'cvt.rn.satfinite%s.%sx2.f16x2' % (relu, kind)
+                t.add(name, result + name + ' %y, %a;' + fold,
+                      lambda a, b, c, k=kind, r=relu: small_code(a >> 16, F16, k, r) << 8 | small_code(a & 0xffff, F16, k, r))
+        # Back: exact.
+        codes = {small_code(convert(h, F16, F32), F32, kind, ''): h for h in range(0x10000) if not is_nan(h, F16) and not is_inf(h, F16)
+                 and small_exact(h, kind)}
+        bits, spacing = SMALL_BITS[kind], SMALL[kind][3]
+
+        def back(a, b, c, k=codes, n=bits, s=spacing):
+            parts = [k.get(a >> s * i & (1 << n) - 1) for i in range(2)]
+            return None if None in parts else parts[0] | parts[1] << 16
+        load = '.reg .b16 %x; cvt.u16.u32 %x, %a; ' if spacing == 8 else '.reg .b8 %x; cvt.u8.u32 %x, %a; '
+        if bits == 6:
+            load = '.reg .b16 %x; and.b32 %a, %a, 0x3f3f; cvt.u16.u32 %x, %a; '
+        name = 'cvt.rn.f16x2.%sx2' % kind
+        t.add(name, load + name + ' %d, %x;', back)
+
+
+def small_exact(h, kind):
+    """Is the half a number of the format?"""
+    precision, least, largest, _spacing = SMALL[kind]
+    v = abs(value(h, F16))
+    if v > Fraction(largest):
+        return False
+    if v == 0:
+        return True
+    unit = Fraction(2) ** (max(exponent_of(v), least) - precision + 1)
+    return (v / unit).denominator == 1
+
+
+def pairs(t):
+    """.f32x2: two floats in 64 bits."""
+    for op in ('add', 'sub', 'mul', 'fma'):
+        for mode in MODES:
+            for mods in ([], ['ftz']):
+                count, model = operation(op, F32, mode, mods)
+                name = '.'.join([op, mode] + mods + ['f32x2'])
+                registers = ', '.join(['%x', '%y', '%z'][:count])
+                body = ('.reg .b64 %%x, %%y, %%z; .reg .b32 %%s; mov.b64 %%x, {%%a, %%b}; mov.b64 %%y, {%%b, %%c}; mov.b64 %%z, {%%c, %%a}; '
+                        '%s %%x, %s; mov.b64 {%%d, %%s}, %%x; xor.b32 %%d, %%d, %%s;') % (name, registers)
+                t.add(name, body, lambda a, b, c, m=model, n=count: m(*[a, b, c][:n]) ^ m(*[b, c, a][:n]))
+
+
+def mixed(t):
+    for kind, fmt in (('f16', F16), ('bf16', BF16)):
+        for op in ('add', 'sub', 'fma'):
+            for mode in MODES:
+                count, model = operation(op, F32, mode, [])
+                name = '%s.%s.f32.%s' % (op, mode, kind)
+                operands = '%x, %y, %c' if op == 'fma' else '%x, %c'
+
+                def mixed_model(a, b, c, m=model, f=fmt, o=op):
+                    wide = [convert(v & 0xffff, f, F32) for v in (a, b)]
+                    wide = [0x7fffffff if v is None else v for v in wide]
+                    return m(wide[0], wide[1], c) if o == 'fma' else m(wide[0], c)
+                t.add(name, '.reg .b16 %%x, %%y; cvt.u16.u32 %%x, %%a; cvt.u16.u32 %%y, %%b; %s %%d, %s;' % (name, operands), mixed_model)
+
+
+def main():
+    t = Tests()
+    for family in (arithmetic, halves, signs, extremes, comparisons, float_conversions, to_integers, from_integers, two_halves, small_formats,
+                   pairs, mixed):
+        family(t)
+    t.file.save(sys.argv[1])
+
+
+if __name__ == '__main__':
+    main()
