@@ -167,6 +167,7 @@ int cpu_module_load(struct device *device, const struct ptx_module *ptx, struct 
 		struct ptx_diagnostic *diagnostic);
 void cpu_module_unload(struct device_module *module);
 int cpu_module_variable(struct device_module *module, const struct ptx_variable *variable, void **pointer);
+int cpu_module_bind(struct device_module *module, const struct ptx_variable *variable, void *pointer);
 int cpu_module_kernel(struct device_module *module, const struct ptx_function *function, struct device_kernel **kernel);
 int cpu_kernel_prepare(struct device_kernel *kernel, const uint32_t block[3], struct kernel_info *info,
 		   struct ptx_diagnostic *diagnostic);
@@ -202,7 +203,7 @@ struct launch {
 	_Atomic uint32_t grid_generation;
 	struct { uint32_t size, barrier, reserved[14]; } workspace; /* grid synchronisation done by the program's own code */
 	uint8_t *parameters;              /* = small, or malloc'ed */
-	_Alignas(64) uint8_t small[512];
+	_Alignas(64) uint8_t small[256];
 };
 
 struct copy {
@@ -250,7 +251,7 @@ struct device_queue {
 	struct command *head, *tail;         /* head is the one that runs */
 	struct command *spare;               /* finished commands, for reuse */
 	int priority;
-	uint64_t submitted;
+	_Atomic uint64_t submitted;          /* ticket of the last command; changed with the lock held */
 	_Alignas(64) _Atomic(struct command *) current; /* head while workers may take items of it */
 	_Atomic uint64_t done;
 	_Atomic uint32_t done_word;          /* changes with done: for futex */
@@ -481,6 +482,7 @@ void cpu_fault_set_worker(struct worker *worker); /* that the calling thread is 
 
 struct device {
 	struct pool pool;
+	int ordinal;
 	struct memory *memory;
 	struct code_arena code;
 	struct heap *heap;

@@ -10,6 +10,7 @@ enum {
 	COPY_ITEM = 1 << 20,       /* bytes: a large copy is shared out in these */
 	COPY_AT_ONCE = 64 << 10,   /* a copy of no more than this on an idle queue is done by the caller: waking costs more */
 	ITEMS_A_WORKER = 16,
+	DEEP = 1024,               /* launches not done yet: whoever wants to add more helps first, as with CUDA's queues */
 	WAIT_SPIN_NS = 50000,      /* for the last items, which others run */
 	BLOCKED_SPIN_NS = 2000     /* for a queue that waits for another or for a host function */
 };
@@ -239,6 +240,35 @@ static void submit(struct device_queue *queue, struct command *command)
 		queue_signal(queue);
 }
 
+/* ---- a host thread that waits helps ------------------------------------------------------------- */
+
+/* Runs items of the queue until the ticket is reached or nothing was to be had for a while. */
+static void help(struct device_queue *queue, uint64_t ticket)
+{
+	struct device *device = queue->device;
+	if (!cpu_pool_help_begin(device))
+		return;
+	struct worker *worker = cpu_pool_borrow(device);
+	uint64_t end = 0;
+	while (worker && atomic_load_explicit(&queue->done, memory_order_acquire) < ticket) {
+		struct command *command = atomic_load_explicit(&queue->current, memory_order_acquire);
+		if (command && cpu_pool_run_item(worker, command)) {
+			end = 0;
+			continue;
+		}
+		for (int i = 0; i < 16 && atomic_load_explicit(&queue->done, memory_order_acquire) < ticket; i++)
+			cpu_relax();
+		uint64_t now = clock_ns();
+		if (!end)
+			end = now + (command ? WAIT_SPIN_NS : BLOCKED_SPIN_NS);
+		else if (now > end)
+			break;
+	}
+	if (worker)
+		cpu_pool_return(device, worker);
+	cpu_pool_help_end(device);
+}
+
 /* ---- launches -------------------------------------------------------------------------------- */
 
 static int check_shape(const struct launch_config *config, uint64_t *blocks, uint32_t *threads)
@@ -344,6 +374,10 @@ int cpu_queue_launch(struct device_queue *queue, struct device_kernel *kernel, c
 	if (align_up(variant->info.shared_bytes, 16) + (uint64_t)config->dynamic_shared > SHARED_OPTIN ||
 	    (variant->info.max_threads && threads > variant->info.max_threads))
 		return STATUS_INVALID_VALUE;
+	/* Not a wait: a queue that cannot go on, because what it waits for is still to come from this thread, grows. */
+	uint64_t submitted = atomic_load_explicit(&queue->submitted, memory_order_relaxed);
+	if (submitted > DEEP && atomic_load_explicit(&queue->done, memory_order_relaxed) < submitted - DEEP)
+		help(queue, submitted - DEEP / 2);
 	struct command *command = command_take(queue, COMMAND_LAUNCH);
 	if (!command)
 		return STATUS_OUT_OF_MEMORY;
@@ -591,33 +625,6 @@ int cpu_queue_timestamp(struct device_queue *queue, uint64_t *when_ns)
 	command->timestamp = when_ns;
 	submit(queue, command);
 	return STATUS_SUCCESS;
-}
-
-/* Runs items of the queue until the ticket is reached or nothing was to be had for a while. */
-static void help(struct device_queue *queue, uint64_t ticket)
-{
-	struct device *device = queue->device;
-	if (!cpu_pool_help_begin(device))
-		return;
-	struct worker *worker = cpu_pool_borrow(device);
-	uint64_t end = 0;
-	while (worker && atomic_load_explicit(&queue->done, memory_order_acquire) < ticket) {
-		struct command *command = atomic_load_explicit(&queue->current, memory_order_acquire);
-		if (command && cpu_pool_run_item(worker, command)) {
-			end = 0;
-			continue;
-		}
-		for (int i = 0; i < 16 && atomic_load_explicit(&queue->done, memory_order_acquire) < ticket; i++)
-			cpu_relax();
-		uint64_t now = clock_ns();
-		if (!end)
-			end = now + (command ? WAIT_SPIN_NS : BLOCKED_SPIN_NS);
-		else if (now > end)
-			break;
-	}
-	if (worker)
-		cpu_pool_return(device, worker);
-	cpu_pool_help_end(device);
 }
 
 int cpu_queue_synchronize(struct device_queue *queue, uint64_t ticket)
