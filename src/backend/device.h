@@ -62,6 +62,8 @@ struct device_ops {
 			   struct ptx_diagnostic *diagnostic);
 	void (*module_unload)(struct device_module *module);
 	int (*module_variable)(struct device_module *module, const struct ptx_variable *variable, void **pointer);
+	/* The variable lives at `pointer`, which the caller keeps: a managed variable, which all devices share. Right after loading. */
+	int (*module_bind)(struct device_module *module, const struct ptx_variable *variable, void *pointer);
 	/* Compiles nothing yet. Valid until the module is unloaded. */
 	int (*module_kernel)(struct device_module *module, const struct ptx_function *function, struct device_kernel **kernel);
 	/* Compiles for the block shape (0,0,0: the generic form) if needed and says what came of it. */

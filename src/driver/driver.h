@@ -348,7 +348,6 @@ struct module {
 	size_t noted_count;
 	struct reference *references;    /* texture and surface references */
 };
-CUresult module_create(struct context *context, struct code *code, struct jit_log *log, struct module **module);
 void module_destroy(struct module *module);
 CUresult module_function(struct module *module, const char *name, struct function **function);
 CUresult module_global(struct module *module, const char *name, void **pointer, size_t *size);

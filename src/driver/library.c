@@ -4,6 +4,8 @@
 #include "driver/driver.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "api/cuda_impl.h"
 #include "driver/module.h"
@@ -17,6 +19,12 @@ struct library {
 	pthread_mutex_t lock;      /* modules, kernels */
 	VEC(struct module *) modules;
 	struct map kernels;        /* name -> struct kernel */
+	struct managed *managed;   /* NULL where the code has no managed variable */
+};
+
+struct managed {
+	uint8_t *base;             /* NULL until the first module is made */
+	size_t size;
 };
 
 struct kernel {
@@ -27,6 +35,89 @@ struct kernel {
 	int settings[SETTABLE_ATTRIBUTES]; /* cuKernelSetAttribute() on any device: for instances to come */
 	uint32_t is_set;
 };
+
+/* ---- managed variables ------------------------------------------------------------------------------------------ */
+
+enum { MANAGED_ALIGN = 64 };
+
+static bool is_managed(const struct ptx_variable *variable)
+{
+	return variable->managed && variable->size && variable->linkage != PTX_EXTERN;
+}
+
+static CUresult managed_allocate(struct managed *managed, const struct ptx_module *ptx)
+{
+	void *base;
+
+	for (size_t i = 0; i < ptx->variables.count; i++)
+		if (is_managed(ptx->variables.data[i]))
+			managed->size += align_up(ptx->variables.data[i]->size, MANAGED_ALIGN);
+	managed->size = align_up(managed->size ? managed->size : 1, (size_t)sysconf(_SC_PAGESIZE));
+	base = mmap(NULL, managed->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (base == MAP_FAILED)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	managed->base = base;
+	return CUDA_SUCCESS;
+}
+
+/* The first module brings the initial values; where a variable lies is the same in all modules. */
+CUresult managed_bind(struct managed *managed, struct module *module)
+{
+	const struct ptx_module *ptx = module->code->ptx;
+	const struct device_ops *ops = module->context->ops;
+	bool first = !managed->base;
+	uint8_t *at;
+	CUresult status = first ? managed_allocate(managed, ptx) : CUDA_SUCCESS;
+
+	at = managed->base;
+	for (size_t i = 0; i < ptx->variables.count && !status; i++) {
+		const struct ptx_variable *variable = ptx->variables.data[i];
+		void *initial;
+
+		if (!is_managed(variable))
+			continue;
+		status = (CUresult)ops->module_variable(module->device_module, variable, &initial);
+		if (!status && first) {
+			memcpy(at, initial, variable->size);
+			status = allocation_note(NULL, at, variable->size, true);
+		}
+		if (!status)
+			status = (CUresult)ops->module_bind(module->device_module, variable, at);
+		at += align_up(variable->size, MANAGED_ALIGN);
+	}
+	return status;
+}
+
+static void managed_free(struct managed *managed, const struct ptx_module *ptx)
+{
+	uint8_t *at = managed ? managed->base : NULL;
+
+	for (size_t i = 0; at && i < ptx->variables.count; i++) {
+		if (!is_managed(ptx->variables.data[i]))
+			continue;
+		free(memory_map_remove((uintptr_t)at));
+		at += align_up(ptx->variables.data[i]->size, MANAGED_ALIGN);
+	}
+	if (managed && managed->base)
+		munmap(managed->base, managed->size);
+	free(managed);
+}
+
+/* Devices whose back end cannot bind have them apart. */
+static CUresult managed_find(struct library *library, const struct context *context)
+{
+	const struct ptx_module *ptx = library->code->ptx;
+
+	if (library->managed || !context->ops->module_bind)
+		return CUDA_SUCCESS;
+	for (size_t i = 0; i < ptx->variables.count; i++) {
+		if (!is_managed(ptx->variables.data[i]))
+			continue;
+		library->managed = calloc(1, sizeof *library->managed);
+		return library->managed ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	return CUDA_SUCCESS;
+}
 
 /* ---- instances ------------------------------------------------------------------------------------------------- */
 
@@ -40,7 +131,11 @@ static CUresult instance_locked(struct library *library, struct context *context
 			return CUDA_SUCCESS;
 		}
 	}
-	status = module_create(context, library->code, NULL, module);
+	status = code_parse(library->code, NULL);
+	if (!status)
+		status = managed_find(library, context);
+	if (!status)
+		status = module_create(context, library->code, library->managed, NULL, module);
 	if (status)
 		return status;
 	(*module)->library = library;
@@ -219,6 +314,8 @@ CUresult impl_cuLibraryUnload(CUlibrary handle)
 		if (library->kernels.slots[i].key)
 			handle_destroy(library->kernels.slots[i].value);
 	map_fini(&library->kernels);
+	if (library->managed)
+		managed_free(library->managed, library->code->ptx);
 	code_drop(library->code);
 	pthread_mutex_destroy(&library->lock);
 	handle_destroy(library);

@@ -140,7 +140,7 @@ CUresult allocation_note(struct context *context, void *base, size_t size, bool 
 		allocation->base = (uintptr_t)base;
 		allocation->size = size;
 		allocation->context = context;
-		allocation->device = context->device;
+		allocation->device = context ? context->device : &driver.devices[0];
 		status = memory_map_add(allocation);
 		if (status)
 			free(allocation);

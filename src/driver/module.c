@@ -15,7 +15,7 @@
 #include "driver/texture.h"
 
 /* Addresses of variables reach the host in many ways: all that have one are in the memory map. */
-static CUresult note_variables(struct module *module)
+static CUresult note_variables(struct module *module, const struct managed *managed)
 {
 	const struct ptx_module *ptx = module->code->ptx;
 
@@ -29,6 +29,8 @@ static CUresult note_variables(struct module *module)
 		if ((variable->space != PTX_SPACE_GLOBAL && variable->space != PTX_SPACE_CONST) || !variable->size ||
 		    variable->linkage == PTX_EXTERN)
 			continue;
+		if (variable->managed && managed)
+			continue; /* noted by the library, for all its modules */
 		if (module->context->ops->module_variable(module->device_module, variable, &pointer))
 			continue;
 		if (!allocation_note(module->context, pointer, variable->size, variable->managed))
@@ -37,7 +39,8 @@ static CUresult note_variables(struct module *module)
 	return CUDA_SUCCESS;
 }
 
-CUresult module_create(struct context *context, struct code *code, struct jit_log *log, struct module **out)
+CUresult module_create(struct context *context, struct code *code, struct managed *managed, struct jit_log *log,
+		       struct module **out)
 {
 	struct ptx_diagnostic diagnostic = {0};
 	struct module *module;
@@ -58,7 +61,9 @@ CUresult module_create(struct context *context, struct code *code, struct jit_lo
 		api_error(status, "the module cannot be loaded: %s", diagnostic.message ? diagnostic.message : "no reason given");
 		ptx_diagnostic_fini(&diagnostic);
 	} else {
-		status = note_variables(module);
+		status = managed ? managed_bind(managed, module) : CUDA_SUCCESS;
+		if (!status)
+			status = note_variables(module, managed);
 	}
 	pthread_mutex_lock(&context->lock);
 	module->next = context->modules;
@@ -160,7 +165,7 @@ static CUresult load(CUmodule *handle, const void *image, size_t size, unsigned 
 		return status;
 	status = code_open(image, size, false, &log, &code);
 	if (!status) {
-		status = module_create(context, code, &log, &module);
+		status = module_create(context, code, NULL, &log, &module);
 		code_drop(code);
 	}
 	jit_log_close(&log);

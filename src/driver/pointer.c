@@ -18,7 +18,7 @@ static bool is_managed(const struct allocation *a)
 static CUresult attribute_of(void *out, CUpointer_attribute attribute, CUdeviceptr pointer, const struct allocation *a)
 {
 	switch ((int)attribute) {
-	case CU_POINTER_ATTRIBUTE_CONTEXT: *(CUcontext *)out = (CUcontext)a->context; break;
+	case CU_POINTER_ATTRIBUTE_CONTEXT: *(CUcontext *)out = (CUcontext)(a->context ? a->context : a->device->primary); break;
 	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
 		*(unsigned *)out = is_host(a) ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
 		break;

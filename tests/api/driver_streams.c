@@ -264,6 +264,28 @@ static void test_memory_operations(void)
 	CHECK_OK(cuStreamDestroy(writer));
 }
 
+static void open_gate(void *unused)
+{
+	(void)unused;
+	atomic_store(&gate, 1);
+}
+
+/* A host function may wait for what that of another stream does. */
+static void test_host_functions(void)
+{
+	CUstream streams[4];
+
+	atomic_store(&gate, 0);
+	for (int i = 0; i < 4; i++) {
+		CHECK_OK(cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING));
+		CHECK_OK(cuLaunchHostFunc(streams[i], i < 3 ? hold : open_gate, NULL));
+	}
+	for (int i = 0; i < 4; i++) {
+		CHECK_OK(cuStreamSynchronize(streams[i]));
+		CHECK_OK(cuStreamDestroy(streams[i]));
+	}
+}
+
 /* Each thread: its own stream and its default stream, chains across both by events. */
 static void *work(void *number)
 {
@@ -321,6 +343,7 @@ int main(void)
 	test_handles();
 	test_default_streams();
 	test_events();
+	test_host_functions();
 	test_copies();
 	test_memory_operations();
 	test_threads(context);

@@ -1,5 +1,6 @@
 /* The CPU as a device: its properties, those of an sm_80 GPU where programs rely on them and the machine's own where they are
- * about speed and size, and the table of functions that the driver calls. There is one such device. */
+ * about speed and size, and the table of functions that the driver calls. There is one such device, or as many as
+ * DRAGOMAN_DEVICES=cpu:N asks for: they share the processors and divide the memory. */
 #define _GNU_SOURCE
 #include "backend/cpu/cpu.h"
 #include "backend/cpu/texture_object.h"
@@ -10,7 +11,9 @@
 
 enum { HEAP_LIMIT = 8 << 20, STACK_LIMIT = 1024 }; /* cudaLimitMallocHeapSize, cudaLimitStackSize at first */
 
-static struct device *the_device;
+enum { DEVICES_MOST = 16 };
+
+static struct device *devices[DEVICES_MOST];
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- errors and prints ----------------------------------------------------------------------------- */
@@ -49,9 +52,23 @@ void cpu_device_flush_prints(struct device *device)
 
 /* ---- life ------------------------------------------------------------------------------------------ */
 
+static int device_setting(void)
+{
+	const char *text = env_get("DRAGOMAN_DEVICES");
+	char *end;
+	long count;
+	if (!text)
+		return 1;
+	count = strtol(!strncmp(text, "cpu:", 4) ? text + 4 : text, &end, 10);
+	if (!*end && count >= 1 && count <= DEVICES_MOST)
+		return (int)count;
+	log_warn("DRAGOMAN_DEVICES=%s is not cpu:1 to cpu:%d: ignored", text, DEVICES_MOST);
+	return 1;
+}
+
 static int device_count(int *count)
 {
-	*count = 1;
+	*count = device_setting();
 	return STATUS_SUCCESS;
 }
 
@@ -76,10 +93,10 @@ static uint64_t device_memory(void)
 {
 	uint64_t memory = memory_setting(), all = cpu_host_machine()->memory, reserve = all / 8;
 	if (memory)
-		return memory;
+		return memory; /* of each device */
 	if (reserve < UINT64_C(512) << 20)
 		reserve = UINT64_C(512) << 20;
-	return all > 2 * reserve ? all - reserve : all / 2;
+	return (all > 2 * reserve ? all - reserve : all / 2) / (uint64_t)device_setting();
 }
 
 static void device_destroy(struct device *device)
@@ -91,12 +108,13 @@ static void device_destroy(struct device *device)
 	free(device);
 }
 
-static struct device *device_create(void)
+static struct device *device_create(int ordinal)
 {
 	struct device *device = aligned_alloc(64, align_up(sizeof *device, 64));
 	if (!device)
 		return NULL;
 	memset(device, 0, sizeof *device);
+	device->ordinal = ordinal;
 	cpu_code_arena_init(&device->code);
 	device->memory = cpu_memory_create(device_memory());
 	device->heap = cpu_heap_create(HEAP_LIMIT);
@@ -109,12 +127,12 @@ static struct device *device_create(void)
 
 static int device_open(int ordinal, struct device **out)
 {
-	if (ordinal)
+	if (ordinal < 0 || ordinal >= device_setting())
 		return STATUS_INVALID_VALUE;
 	pthread_mutex_lock(&open_lock);
-	if (!the_device)
-		the_device = device_create();
-	*out = the_device;
+	if (!devices[ordinal])
+		devices[ordinal] = device_create(ordinal);
+	*out = devices[ordinal];
 	pthread_mutex_unlock(&open_lock);
 	return *out ? STATUS_SUCCESS : STATUS_OUT_OF_MEMORY;
 }
@@ -122,7 +140,7 @@ static int device_open(int ordinal, struct device **out)
 static void device_close(struct device *device)
 {
 	pthread_mutex_lock(&open_lock);
-	the_device = NULL;
+	devices[device->ordinal] = NULL;
 	pthread_mutex_unlock(&open_lock);
 	cpu_device_flush_prints(device);
 	cpu_pool_fini(device);
@@ -179,13 +197,14 @@ static void device_properties(struct device *device, struct device_properties *o
 		.threads_per_multiprocessor = 2048,
 		.blocks_per_multiprocessor = 32,
 		.async_engines = 3,
+		.pci_bus = device->ordinal,
 		.integrated = false,
 		.managed_concurrent = true,
 		.pageable_access = true,
 		.cooperative = true,
 	};
 	snprintf(out->name, sizeof out->name, "%s", host->name);
-	uint64_t words[2] = { hash_bytes(host->name, strlen(host->name), 1), host->features };
+	uint64_t words[2] = { hash_bytes(host->name, strlen(host->name), 1), host->features + (uint64_t)device->ordinal };
 	memcpy(out->uuid, words, sizeof out->uuid);
 	cpu_memory_info(device->memory, &free_bytes, &out->memory);
 }
@@ -218,6 +237,7 @@ const struct device_ops cpu_device_ops = {
 	.module_load = cpu_module_load,
 	.module_unload = cpu_module_unload,
 	.module_variable = cpu_module_variable,
+	.module_bind = cpu_module_bind,
 	.module_kernel = cpu_module_kernel,
 	.kernel_prepare = cpu_kernel_prepare,
 	.queue_create = cpu_queue_create,

@@ -297,6 +297,23 @@ int cpu_module_variable(struct device_module *module, const struct ptx_variable 
 	return *pointer ? STATUS_SUCCESS : STATUS_NOT_FOUND;
 }
 
+/* Other variables may hold its address: they are written again, which is right as long as nothing has run. */
+int cpu_module_bind(struct device_module *module, const struct ptx_variable *variable, void *pointer)
+{
+	const struct ptx_module *ptx = module->ptx;
+	struct ptx_diagnostic diagnostic = { 0 };
+
+	if (!variable_address(module, variable) || variable->function)
+		return STATUS_NOT_FOUND;
+	module->variables[variable->index] = pointer;
+	for (size_t i = 0; i < ptx->variables.count; i++)
+		for (uint32_t k = 0; k < ptx->variables.data[i]->initial_count; k++)
+			if (ptx->variables.data[i]->initial[k].symbol == &variable->symbol)
+				initialise(module, ptx->variables.data[i], &diagnostic);
+	ptx_diagnostic_fini(&diagnostic);
+	return STATUS_SUCCESS;
+}
+
 int cpu_module_kernel(struct device_module *module, const struct ptx_function *function, struct device_kernel **out)
 {
 	pthread_mutex_lock(&module->lock);
