@@ -305,7 +305,8 @@ static void worker_place(const struct worker *worker)
 	if (!set)
 		return;
 	CPU_ZERO_S(bytes, set);
-	CPU_SET_S((size_t)host->cpu_list[worker->number], bytes, set);
+	/* Not all processes' first workers on the first CPU. */
+	CPU_SET_S((size_t)host->cpu_list[(worker->number + (unsigned)getpid()) % (unsigned)host->cpu_count], bytes, set);
 	sched_setaffinity(0, bytes, set);
 	CPU_FREE(set);
 }
