@@ -121,6 +121,24 @@ static bool add_back_targets(struct plan *plan, uint32_t l)
 	return changed;
 }
 
+/* Does an edge leave the loop while control stays in it? */
+static bool leaves_later(const struct plan *plan, uint32_t l)
+{
+	const struct ir_func *func = plan->func;
+	const struct ir_loop *loop = &func->loops.data[l];
+	uint32_t end = plan->nodes[func->blocks.count + l].position;
+	for (uint32_t i = loop->first; i <= loop->last; i++) {
+		const struct ir_block *b = &func->blocks.data[func->order[i]];
+		const struct plan_node *n = &plan->nodes[func->order[i]];
+		for (uint32_t s = 0; s < b->succ_count; s++) {
+			uint32_t to = plan_target(plan, func->order[i], s);
+			if (plan->nodes[to].position > end && (n->linear || n->next[s] != to))
+				return true;
+		}
+	}
+	return false;
+}
+
 /* Places outside of the loop that its latch may have to go on to must be known to its header too: a later iteration may leave
  * by another way. True where something was new. */
 static bool visit_latch(struct plan *plan, uint32_t l)
@@ -128,11 +146,9 @@ static bool visit_latch(struct plan *plan, uint32_t l)
 	const struct ir_loop *loop = &plan->func->loops.data[l];
 	struct plan_node *latch = &plan->nodes[plan->func->blocks.count + l];
 	bool changed = false;
-	for (uint32_t i = 0; i < latch->pending_count; i++) {
-		bool is_new = add_pending(plan, loop->header, latch->pending[i]);
-		changed |= is_new;
-		latch->check |= is_new;
-	}
+	for (uint32_t i = 0; i < latch->pending_count; i++)
+		changed |= add_pending(plan, loop->header, latch->pending[i]);
+	latch->check |= leaves_later(plan, l);
 	if (loop->irreducible && plan->func->lanes > 1) {
 		latch->check = true;
 		changed |= add_back_targets(plan, l);

@@ -343,11 +343,36 @@ void load_phi(struct emitter *e, uint32_t phi)
 	store_slots(e, phi);
 }
 
+/* The GPU's one NaN, 0x7fffffff, where a float's bits are seen. */
+static LLVMValueRef canonical(struct emitter *e, LLVMValueRef v)
+{
+	LLVMValueRef f = recast(e, v, LLVMFloatTypeInContext(e->context));
+	LLVMValueRef nan = LLVMBuildFCmp(e->b, LLVMRealUNO, f, f, "");
+	LLVMValueRef bits = recast(e, v, int_type(e, 32));
+	LLVMValueRef the_nan = LLVMConstInt(int_type(e, 32), 0x7fffffff, 0);
+	if (is_vector(bits)) {
+		LLVMValueRef lanes[MAX_WIDTH];
+		unsigned n = LLVMGetVectorSize(LLVMTypeOf(bits));
+		for (unsigned i = 0; i < n; i++)
+			lanes[i] = the_nan;
+		the_nan = LLVMConstVector(lanes, n);
+	}
+	return LLVMBuildSelect(e->b, nan, the_nan, bits, "");
+}
+
+static bool is_raw(struct emitter *e, uint32_t value)
+{
+	return value != IR_NONE && ir_value(e, value)->flags & IR_RAW_NAN;
+}
+
 static LLVMValueRef argument_or_zero(struct emitter *e, uint32_t phi, uint32_t argument, bool vector, unsigned chunk)
 {
 	if (argument == IR_NONE)
 		return LLVMConstNull(stored_type(e, phi, vector));
-	return fit_stored(e, phi, vector ? read_chunk(e, argument, chunk) : read_base(e, argument, chunk));
+	LLVMValueRef v = vector ? read_chunk(e, argument, chunk) : read_base(e, argument, chunk);
+	if (is_raw(e, argument) && !is_raw(e, phi))
+		v = canonical(e, v);
+	return fit_stored(e, phi, v);
 }
 
 void store_phi(struct emitter *e, uint32_t phi, uint32_t argument, const struct lane_masks *edge, LLVMValueRef any, bool whole)
@@ -439,33 +464,16 @@ static uint32_t used_value(struct emitter *e, const struct ptx_operand *op)
 	return IR_NONE;
 }
 
-/* The GPU's one NaN, 0x7fffffff, where a float's bits are seen. */
-static LLVMValueRef canonical(struct emitter *e, LLVMValueRef v)
-{
-	LLVMValueRef f = recast(e, v, LLVMFloatTypeInContext(e->context));
-	LLVMValueRef nan = LLVMBuildFCmp(e->b, LLVMRealUNO, f, f, "");
-	LLVMValueRef bits = recast(e, v, int_type(e, 32));
-	LLVMValueRef the_nan = LLVMConstInt(int_type(e, 32), 0x7fffffff, 0);
-	if (is_vector(bits)) {
-		LLVMValueRef lanes[MAX_WIDTH];
-		unsigned n = LLVMGetVectorSize(LLVMTypeOf(bits));
-		for (unsigned i = 0; i < n; i++)
-			lanes[i] = the_nan;
-		the_nan = LLVMConstVector(lanes, n);
-	}
-	return LLVMBuildSelect(e->b, nan, the_nan, bits, "");
-}
-
-/* Arithmetic on floats and plain copies do not look at a NaN's bits. */
+/* Arithmetic on floats does not look at a NaN's bits, nor does a copy that stays as raw. */
 static bool sees_bits(struct emitter *e, enum ptx_type type)
 {
+	if (ir_copies_bits(e->ir, e->inst))
+		return !is_raw(e, e->inst->defs[0].value);
 	if (e->inst->op == IR_COPY)
-		return false;
+		return true;
 	const struct isa_row *row = e->inst->ptx->form->row;
 	if (!(row->flags & ISA_PURE))
 		return true;
-	if (e->inst->def_count == 1 && (row->shape == SHAPE_mov || row->shape == SHAPE_select))
-		return false;
 	return type != PTX_F32 || (row->operand_count && operand_type(e, 0) == PTX_F64);
 }
 
@@ -533,7 +541,7 @@ LLVMValueRef value_of(struct emitter *e, const struct ptx_operand *op, enum ptx_
 	case PTX_OP_REGISTER: {
 		uint32_t value = used_value(e, op);
 		LLVMValueRef v = value == IR_NONE ? splat(e, LLVMConstNull(lane_type(e, type))) : read_piece(e, value);
-		if (value != IR_NONE && ir_value(e, value)->flags & IR_RAW_NAN && sees_bits(e, type))
+		if (is_raw(e, value) && sees_bits(e, type))
 			v = canonical(e, v);
 		v = fit(e, v, type);
 		return op->negated && type == PTX_PRED ? LLVMBuildNot(e->b, v, "") : v;
@@ -665,7 +673,20 @@ static LLVMValueRef fit_result(struct emitter *e, uint32_t value, LLVMValueRef v
 	unsigned want = ptx_type_bits(ir_value(e, value)->type), have = type_lane_bits(LLVMTypeOf(v));
 	if (want != have)
 		v = resize(e, as_int(e, v), want, signed_type(type));
+	if (ir_value(e, value)->flags & IR_RAW_RESULT)
+		v = canonical(e, v);
 	return fit_stored(e, value, v);
+}
+
+/* What a guarded instruction's result was before, for the current piece. */
+static LLVMValueRef read_old(struct emitter *e, const struct ir_def *def, bool vector)
+{
+	if (def->old == IR_NONE)
+		return LLVMConstNull(stored_type(e, def->value, vector));
+	LLVMValueRef old = read_piece(e, def->old);
+	if (is_raw(e, def->old) && !is_raw(e, def->value))
+		old = canonical(e, old);
+	return fit_stored(e, def->value, old);
 }
 
 static uint32_t guard_value(const struct ir_inst *inst)
@@ -723,7 +744,7 @@ void set_value(struct emitter *e, const struct ptx_operand *op, LLVMValueRef v)
 		return; /* `_` */
 	v = fit_result(e, def->value, v, result_type(e, op));
 	if (has_guard(e->inst) && e->piece != PIECE_GROUP) {
-		LLVMValueRef old = def->old == IR_NONE ? LLVMConstNull(LLVMTypeOf(v)) : fit_stored(e, def->value, read_piece(e, def->old));
+		LLVMValueRef old = read_old(e, def, is_vector(v));
 		if (!is_vector(old) && is_vector(v))
 			old = splat(e, old);
 		v = LLVMBuildSelect(e->b, read_guard(e), v, old, "");
@@ -760,7 +781,7 @@ void set_value_chunk(struct emitter *e, const struct ptx_operand *op, LLVMValueR
 	e->w = e->width;
 	v = fit_result(e, def->value, v, result_type(e, op));
 	if (has_guard(e->inst)) {
-		LLVMValueRef old = def->old == IR_NONE ? LLVMConstNull(LLVMTypeOf(v)) : fit_stored(e, def->value, read_piece(e, def->old));
+		LLVMValueRef old = read_old(e, def, true);
 		v = LLVMBuildSelect(e->b, read_guard(e), v, old, "");
 	}
 	if (ir_value(e, def->value)->shape.kind != IR_UNIFORM || chunk == 0)
@@ -904,9 +925,7 @@ static void emit_branched(struct emitter *e)
 	for (unsigned d = 0; d < defs; d++) {
 		uint32_t value = inst->defs[d].value;
 		slots[d] = entry_alloca(e, stored_type(e, value, false), "");
-		LLVMValueRef old = inst->defs[d].old == IR_NONE ? LLVMConstNull(stored_type(e, value, false)) :
-								  fit_stored(e, value, read_piece(e, inst->defs[d].old));
-		LLVMBuildStore(e->b, old, slots[d]);
+		LLVMBuildStore(e->b, read_old(e, &inst->defs[d], false), slots[d]);
 	}
 	LLVMBasicBlockRef then = new_block(e, "guarded"), after = new_block(e, "after");
 	LLVMBuildCondBr(e->b, read_guard(e), then, after);

@@ -4,6 +4,7 @@
  *                    cfg.c       order, dominators, post-dominators, loops (also irreducible ones)
  *                    ssa.c       phis (pruned, closed at loop exits), renaming
  *     ir_analyze()   uniform.c   which branches diverge, which values differ between lanes, and how (shape)
+ *                    nan.c       which floats' NaNs are not the GPU's yet
  *                    progress.c  loops that wait for other threads
  *     ir_print()     print.c     DRAGOMAN_DUMP=ir
  *
@@ -30,7 +31,8 @@ struct ir_shape {
 };
 
 enum ir_value_flags {
-	IR_RAW_NAN = 1   /* a float result whose NaN may not be the GPU's canonical one: made so where its bits are seen */
+	IR_RAW_NAN = 1,   /* a float whose NaN may not be the GPU's canonical one: made so where its bits are seen */
+	IR_RAW_RESULT = 2 /* its instruction's result is such a float, but it is kept with bits that must not change */
 };
 
 struct ir_value {
@@ -158,6 +160,9 @@ void ir_choose_lanes(struct ir_func *func); /* width and chunks, from the option
 void ir_analyze(struct ir_func *func);
 /* Finds loops that wait; true where lanes of a group may wait for one another, so that it takes the scalar form. */
 bool ir_find_waiting(struct ir_func *func);
+void ir_mark_raw_nans(struct ir_func *func);
+/* Is the instruction's one result, of 32 bits, one of its operands as it is? */
+bool ir_copies_bits(const struct ir_func *func, const struct ir_inst *inst);
 void ir_print(const struct ir_func *func, struct text *out);
 bool ir_verify(const struct ir_func *func, struct text *why); /* DRAGOMAN_VALIDATE=1 */
 

@@ -531,61 +531,7 @@ static void mark_divergent_loops(struct ir_func *func)
 	}
 }
 
-/* ---- NaN and modes ------------------------------------------------------------------------------------------------- */
-
-static bool makes_raw_nan(const struct ir_inst *inst, unsigned def)
-{
-	const struct isa_row *row = inst->ptx->form->row;
-	if (inst->op != IR_PTX || !(row->flags & ISA_PURE) || row->flags & ISA_BITS || inst->defs[def].operand == &ir_carry_operand)
-		return false;
-	enum ptx_type type = row->operand_count ? (enum ptx_type)row->operands[0].type : PTX_TYPE_NONE;
-	if (type == PTX_TYPE_NONE)
-		type = inst->ptx->form->types[row->operands[0].type_slot];
-	/* the narrower formats are made canonical where they are made */
-	return type == PTX_F32 && row->shape != SHAPE_mov && row->shape != SHAPE_select && row->shape != SHAPE_load;
-}
-
-static bool copies_bits(const struct ir_inst *inst)
-{
-	if (inst->op == IR_COPY)
-		return true;
-	uint8_t shape = inst->ptx->form->row->shape;
-	return (shape == SHAPE_mov || shape == SHAPE_select) && inst->def_count == 1;
-}
-
-static bool is_raw(const struct ir_func *func, uint32_t value)
-{
-	return value != IR_NONE && func->values.data[value].flags & IR_RAW_NAN;
-}
-
-static void mark_raw_nans(struct ir_func *func)
-{
-	for (bool changed = true; changed;) {
-		changed = false;
-		for (uint32_t i = 0; i < func->order_count; i++) {
-			struct ir_block *b = &func->blocks.data[func->order[i]];
-			for (size_t p = 0; p < b->phis.count; p++) {
-				bool raw = false;
-				for (size_t a = 0; a < b->preds.count; a++)
-					raw |= is_raw(func, b->phis.data[p].arguments[a]);
-				struct ir_value *v = &func->values.data[b->phis.data[p].value];
-				changed |= raw && !(v->flags & IR_RAW_NAN);
-				v->flags |= raw ? IR_RAW_NAN : 0;
-			}
-			for (size_t j = 0; j < b->insts.count; j++) {
-				struct ir_inst *inst = &b->insts.data[j];
-				for (unsigned d = 0; d < inst->def_count; d++) {
-					bool raw = is_raw(func, inst->defs[d].old) || (inst->op == IR_PTX && makes_raw_nan(inst, d));
-					for (unsigned k = 0; !raw && copies_bits(inst) && k < inst->use_count; k++)
-						raw = is_raw(func, inst->uses[k].value);
-					struct ir_value *v = &func->values.data[inst->defs[d].value];
-					changed |= raw && !(v->flags & IR_RAW_NAN);
-					v->flags |= raw ? IR_RAW_NAN : 0;
-				}
-			}
-		}
-	}
-}
+/* ---- modes ------------------------------------------------------------------------------------------------- */
 
 static void choose_mode(struct ir_func *func, struct ir_inst *inst)
 {
@@ -634,7 +580,7 @@ void ir_analyze(struct ir_func *func)
 		for (size_t i = 0; i < func->values.count; i++)
 			func->values.data[i].shape.kind = IR_UNIFORM;
 	mark_divergent_loops(func);
-	mark_raw_nans(func);
+	ir_mark_raw_nans(func);
 	for (uint32_t i = 0; i < func->order_count; i++) {
 		struct ir_block *b = &func->blocks.data[func->order[i]];
 		for (size_t j = 0; j < b->insts.count; j++)

@@ -1,0 +1,189 @@
+/* Where the NaNs of f32 arithmetic are made the GPU's one NaN, 0x7fffffff.
+ *
+ * Our arithmetic leaves other NaNs behind, and arithmetic does not care. So a result is left as it is ("raw") and made canonical where
+ * its bits are seen: stored, moved to an integer, exchanged. A register may hold such a result on one way and bits that must stay as they are
+ * (loaded, or an integer) on another: there the raw ones are made canonical where the ways meet, unless nobody ever sees the bits. */
+#include "ir/flatten.h"
+
+#include <stdlib.h>
+
+enum nan_class {
+	NAN_NONE, /* no NaN */
+	NAN_RAW,  /* whatever the machine's arithmetic makes */
+	NAN_BITS  /* bits as they are */
+};
+
+static bool makes_raw_nan(const struct ir_inst *inst, unsigned def)
+{
+	if (inst->op != IR_PTX)
+		return false;
+	const struct isa_row *row = inst->ptx->form->row;
+	if (!(row->flags & ISA_PURE) || row->flags & ISA_BITS || inst->defs[def].operand == &ir_carry_operand)
+		return false;
+	enum ptx_type type = row->operand_count ? (enum ptx_type)row->operands[0].type : PTX_TYPE_NONE;
+	if (type == PTX_TYPE_NONE)
+		type = inst->ptx->form->types[row->operands[0].type_slot];
+	/* the narrower formats are made canonical where they are made */
+	return type == PTX_F32 && row->shape != SHAPE_mov && row->shape != SHAPE_select && row->shape != SHAPE_load;
+}
+
+static bool is_word(const struct ir_func *func, uint32_t value)
+{
+	return ptx_type_bits(func->values.data[value].type) == 32;
+}
+
+bool ir_copies_bits(const struct ir_func *func, const struct ir_inst *inst)
+{
+	if (inst->def_count != 1 || !is_word(func, inst->defs[0].value))
+		return false;
+	for (unsigned u = 0; u < inst->use_count; u++)
+		if (inst->uses[u].value != IR_NONE && inst->uses[u].operand && !is_word(func, inst->uses[u].value) &&
+		    func->values.data[inst->uses[u].value].type != PTX_PRED)
+			return false;
+	if (inst->op == IR_COPY)
+		return ptx_type_bits(inst->source_type) == 32;
+	uint8_t shape = inst->ptx->form->row->shape;
+	return (shape == SHAPE_mov || shape == SHAPE_select) && inst->ptx->operands[1].kind != PTX_OP_VECTOR;
+}
+
+/* The type that the row gives an operand, nested ones included. */
+static enum ptx_type operand_type(const struct ptx_instruction *in, const struct ptx_operand *op)
+{
+	const struct isa_row *row = in->form->row;
+	for (unsigned i = 0; i < in->operand_count && i < row->operand_count; i++) {
+		const struct ptx_operand *whole = &in->operands[i];
+		if (op == whole || (op >= whole->parts && op < whole->parts + whole->part_count))
+			return row->operands[i].type ? (enum ptx_type)row->operands[i].type : in->form->types[row->operands[i].type_slot];
+	}
+	return PTX_TYPE_NONE;
+}
+
+/* Does the instruction look at more of a float than its value? */
+static bool sees_bits(const struct ir_inst *inst, const struct ptx_operand *op)
+{
+	if (inst->op != IR_PTX)
+		return true;
+	const struct isa_row *row = inst->ptx->form->row;
+	if (!(row->flags & ISA_PURE) || row->flags & ISA_BITS || operand_type(inst->ptx, op) != PTX_F32)
+		return true;
+	/* a double keeps a NaN's payload */
+	return row->operand_count && operand_type(inst->ptx, &inst->ptx->operands[0]) == PTX_F64;
+}
+
+static bool mark(bool *seen, uint32_t value)
+{
+	if (value == IR_NONE || seen[value])
+		return false;
+	return seen[value] = true;
+}
+
+/* Values whose bits are seen, directly or through copies. */
+static void find_seen(const struct ir_func *func, bool *seen)
+{
+	for (bool changed = true; changed;) {
+		changed = false;
+		for (uint32_t i = func->order_count; i-- > 0;) {
+			const struct ir_block *b = &func->blocks.data[func->order[i]];
+			changed |= mark(seen, b->condition);
+			for (size_t j = b->insts.count; j-- > 0;) {
+				const struct ir_inst *inst = &b->insts.data[j];
+				bool copies = ir_copies_bits(func, inst);
+				for (unsigned u = 0; u < inst->use_count; u++)
+					if (copies ? seen[inst->defs[0].value] : inst->uses[u].operand && sees_bits(inst, inst->uses[u].operand))
+						changed |= mark(seen, inst->uses[u].value);
+				for (unsigned d = 0; d < inst->def_count; d++)
+					if (seen[inst->defs[d].value])
+						changed |= mark(seen, inst->defs[d].old);
+			}
+			for (size_t p = 0; p < b->phis.count; p++)
+				for (size_t a = 0; seen[b->phis.data[p].value] && a < b->preds.count; a++)
+					changed |= mark(seen, b->phis.data[p].arguments[a]);
+		}
+	}
+}
+
+static enum nan_class larger(enum nan_class a, enum nan_class b)
+{
+	return a > b ? a : b;
+}
+
+static enum nan_class class_of(const uint8_t *classes, uint32_t value)
+{
+	return value == IR_NONE ? NAN_NONE : (enum nan_class)classes[value];
+}
+
+static enum nan_class constant_class(const struct ptx_operand *op)
+{
+	if (op->kind == PTX_OP_IMMEDIATE || (op->kind == PTX_OP_FLOAT && op->is_f32))
+		return (op->bits & 0x7fffffff) > 0x7f800000 ? NAN_BITS : NAN_NONE;
+	return op->kind == PTX_OP_FLOAT ? NAN_NONE : NAN_BITS;
+}
+
+/* What a copy gives its result. */
+static enum nan_class copied_class(const struct ir_inst *inst, const uint8_t *classes)
+{
+	enum nan_class c = NAN_NONE;
+	for (unsigned u = 0; u < inst->use_count; u++)
+		if (inst->uses[u].operand)
+			c = larger(c, class_of(classes, inst->uses[u].value));
+	if (inst->op == IR_COPY)
+		return !inst->source || inst->source->kind == PTX_OP_REGISTER ? c : larger(c, constant_class(inst->source));
+	for (unsigned i = 1; i < inst->ptx->operand_count; i++)
+		if (inst->ptx->operands[i].kind != PTX_OP_REGISTER)
+			c = larger(c, constant_class(&inst->ptx->operands[i]));
+	return c;
+}
+
+static bool raise_class(uint8_t *classes, uint32_t value, enum nan_class c)
+{
+	if (c <= classes[value])
+		return false;
+	classes[value] = (uint8_t)c;
+	return true;
+}
+
+static void find_classes(const struct ir_func *func, uint8_t *classes)
+{
+	for (bool changed = true; changed;) {
+		changed = false;
+		for (uint32_t i = 0; i < func->order_count; i++) {
+			const struct ir_block *b = &func->blocks.data[func->order[i]];
+			for (size_t p = 0; p < b->phis.count; p++)
+				for (size_t a = 0; a < b->preds.count; a++)
+					changed |= raise_class(classes, b->phis.data[p].value, class_of(classes, b->phis.data[p].arguments[a]));
+			for (size_t j = 0; j < b->insts.count; j++) {
+				const struct ir_inst *inst = &b->insts.data[j];
+				for (unsigned d = 0; d < inst->def_count; d++) {
+					enum nan_class own = NAN_BITS;
+					if (makes_raw_nan(inst, d))
+						own = NAN_RAW;
+					else if (ir_copies_bits(func, inst))
+						own = copied_class(inst, classes);
+					changed |= raise_class(classes, inst->defs[d].value, larger(own, class_of(classes, inst->defs[d].old)));
+				}
+			}
+		}
+	}
+}
+
+void ir_mark_raw_nans(struct ir_func *func)
+{
+	bool *seen = calloc(func->values.count + 1, sizeof *seen);
+	uint8_t *classes = calloc(func->values.count + 1, 1);
+	find_seen(func, seen);
+	find_classes(func, classes);
+	for (size_t v = 0; v < func->values.count; v++)
+		if (is_word(func, (uint32_t)v) && (classes[v] == NAN_RAW || (classes[v] == NAN_BITS && !seen[v])))
+			func->values.data[v].flags |= IR_RAW_NAN;
+	for (uint32_t i = 0; i < func->order_count; i++) {
+		const struct ir_block *b = &func->blocks.data[func->order[i]];
+		for (size_t j = 0; j < b->insts.count; j++)
+			for (unsigned d = 0; d < b->insts.data[j].def_count; d++) {
+				struct ir_value *v = &func->values.data[b->insts.data[j].defs[d].value];
+				if (!(v->flags & IR_RAW_NAN) && makes_raw_nan(&b->insts.data[j], d))
+					v->flags |= IR_RAW_RESULT;
+			}
+	}
+	free(seen);
+	free(classes);
+}
