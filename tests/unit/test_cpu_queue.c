@@ -324,10 +324,35 @@ static void a_child_of_an_idle_process_works(void **state)
 	assert_int_equal(status, 0);
 }
 
+/* A process may exit while a kernel runs: it is not waited for, and nothing is taken away under it. */
+static void exit_does_not_wait(void **state)
+{
+	(void)state;
+	fflush(NULL);
+	uint64_t start = clock_ns();
+	pid_t child = fork();
+	if (!child) {
+		fixture_begin(NULL);
+		int *counter = allocate(4);
+		RUN(launch_to(fx.queue, "spend", SHAPE(20, 1), counter, 10000000));
+		/* What a program's own clean-up would do, in exit's order: after ours. */
+		cpu_pool_exit();
+		if (synchronize(fx.queue) != STATUS_DEINITIALIZED)
+			_exit(1);
+		fixture_end(NULL);
+		exit(0);
+	}
+	int status;
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_true(clock_ns() - start < UINT64_C(5000000000));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_child_of_an_idle_process_works),
+		cmocka_unit_test(exit_does_not_wait),
 		FIXTURE(copies_of_all_sizes),
 		FIXTURE(pitched_copies),
 		FIXTURE(fills),

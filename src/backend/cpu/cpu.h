@@ -27,6 +27,7 @@ enum {
 	STATUS_INVALID_VALUE = 1,
 	STATUS_OUT_OF_MEMORY = 2,
 	STATUS_NOT_INITIALIZED = 3,
+	STATUS_DEINITIALIZED = 4,
 	STATUS_INVALID_IMAGE = 200,
 	STATUS_INVALID_PTX = 218,
 	STATUS_JIT_COMPILER_NOT_FOUND = 221,
@@ -344,7 +345,10 @@ struct pool {
 
 bool cpu_pool_init(struct pool *pool, int size);
 void cpu_pool_fini(struct device *device);                      /* ends the threads; all queues are gone by then */
-bool cpu_pool_forked(void);                                     /* in a child of the process that started the workers: nothing can run */
+/* 0, or the CUresult of everything from now on: in a child of the process that started the workers nothing can run, and
+ * while the process exits nothing is waited for, nor given back that a worker may still use. */
+int cpu_pool_gone(void);
+void cpu_pool_exit(void); /* the process exits */
 void cpu_pool_publish(struct device *device, struct device_queue *queue); /* its head is for workers; queue's lock held */
 void cpu_pool_retire(struct device *device, struct device_queue *queue);  /* its head is not; queue's lock held */
 void cpu_pool_wake(struct device *device);                      /* there is more to do */

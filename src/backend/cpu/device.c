@@ -26,13 +26,13 @@ void cpu_device_fail(struct device *device, int status)
 
 int cpu_device_status(struct device *device)
 {
-	if (cpu_pool_forked()) {
+	int gone = cpu_pool_gone();
+	if (gone == STATUS_NOT_INITIALIZED) {
 		static _Atomic bool told;
 		if (!atomic_exchange(&told, true))
 			log_error("the parent process has used the device before fork(): its child cannot");
-		return STATUS_NOT_INITIALIZED;
 	}
-	return atomic_load_explicit(&device->error, memory_order_acquire);
+	return gone ? gone : atomic_load_explicit(&device->error, memory_order_acquire);
 }
 
 void cpu_device_flush_prints(struct device *device)
@@ -119,6 +119,10 @@ static struct device *device_create(int ordinal)
 	device->memory = cpu_memory_create(device_memory());
 	device->heap = cpu_heap_create(HEAP_LIMIT);
 	device->stack_limit = STACK_LIMIT;
+	/* Registered now, so before exit comes to what was set up before the device: the runtime's clean-up among it. */
+	static bool registered;
+	if (!registered)
+		registered = !atexit(cpu_pool_exit);
 	if (device->memory && device->heap && cpu_pool_init(&device->pool, cpu_host_machine()->cpus))
 		return device;
 	device_destroy(device);
@@ -139,6 +143,8 @@ static int device_open(int ordinal, struct device **out)
 
 static void device_close(struct device *device)
 {
+	if (cpu_pool_gone() == STATUS_DEINITIALIZED)
+		return;
 	pthread_mutex_lock(&open_lock);
 	devices[device->ordinal] = NULL;
 	pthread_mutex_unlock(&open_lock);
@@ -222,6 +228,8 @@ static int device_allocate(struct device *device, uint64_t size, void **pointer)
 
 static int device_release(struct device *device, void *pointer)
 {
+	if (cpu_pool_gone() == STATUS_DEINITIALIZED)
+		return STATUS_DEINITIALIZED;
 	return cpu_memory_release(device->memory, pointer);
 }
 

@@ -271,6 +271,8 @@ static void variant_destroy(struct kernel_variant *variant, struct code_arena *a
 
 void cpu_module_unload(struct device_module *module)
 {
+	if (cpu_pool_gone() == STATUS_DEINITIALIZED)
+		return;
 	while (module->kernels) {
 		struct device_kernel *kernel = module->kernels;
 		module->kernels = kernel->next;

@@ -43,19 +43,25 @@ void cpu_spinlock_wait(struct spinlock *lock)
 	}
 }
 
-/* ---- fork ------------------------------------------------------------------------------------ */
+/* ---- fork and exit ------------------------------------------------------------------------------------ */
 
-static _Atomic bool threads_started, forked;
+static _Atomic bool threads_started;
+static _Atomic int gone;
 
 static void after_fork(void)
 {
 	if (atomic_load(&threads_started))
-		atomic_store(&forked, true);
+		atomic_store(&gone, STATUS_NOT_INITIALIZED);
 }
 
-bool cpu_pool_forked(void)
+void cpu_pool_exit(void)
 {
-	return atomic_load_explicit(&forked, memory_order_relaxed);
+	atomic_store(&gone, STATUS_DEINITIALIZED);
+}
+
+int cpu_pool_gone(void)
+{
+	return atomic_load_explicit(&gone, memory_order_relaxed);
 }
 
 /* ---- slots ----------------------------------------------------------------------------------- */
@@ -522,7 +528,7 @@ void cpu_pool_fini(struct device *device)
 {
 	struct pool *pool = &device->pool;
 	atomic_store(&pool->stop, true);
-	int started = cpu_pool_forked() ? 0 : atomic_load(&pool->started);
+	int started = cpu_pool_gone() ? 0 : atomic_load(&pool->started);
 	for (int i = 0; i < started; i++) {
 		atomic_store(&pool->worker[i]->wake, 1);
 		cpu_futex_wake(&pool->worker[i]->wake, 1);
@@ -532,7 +538,7 @@ void cpu_pool_fini(struct device *device)
 		cpu_worker_fini(pool->worker[i]);
 		free(pool->worker[i]);
 	}
-	if (!cpu_pool_forked()) {
+	if (!cpu_pool_gone()) {
 		pthread_mutex_lock(&pool->host_lock);
 		pthread_cond_broadcast(&pool->host_wake);
 		pthread_mutex_unlock(&pool->host_lock);

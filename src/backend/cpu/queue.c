@@ -49,8 +49,9 @@ static void queue_unref(struct device_queue *queue)
 
 void cpu_queue_destroy(struct device_queue *queue)
 {
-	if (!cpu_pool_forked())
-		cpu_queue_synchronize(queue, queue->submitted);
+	if (cpu_pool_gone())
+		return;
+	cpu_queue_synchronize(queue, queue->submitted);
 	queue_unref(queue);
 }
 
@@ -398,6 +399,7 @@ int cpu_queue_launch(struct device_queue *queue, struct device_kernel *kernel, c
 	}
 	set_abi(launch, device, config, kernel);
 	set_items(command, device, config->cooperative, threads);
+	cpu_device_flush_prints(device); /* as the programming guide has it, at the start of a launch too */
 	cpu_fault_install();
 	submit(queue, command);
 	return STATUS_SUCCESS;
@@ -575,8 +577,8 @@ int cpu_queue_fill(struct device_queue *queue, void *to, uint64_t pitch, uint32_
 
 int cpu_queue_host_function(struct device_queue *queue, void (*function)(void *), void *argument)
 {
-	if (cpu_pool_forked())
-		return STATUS_NOT_INITIALIZED;
+	if (cpu_pool_gone())
+		return cpu_pool_gone();
 	struct command *command = command_take(queue, COMMAND_HOST);
 	if (!command)
 		return STATUS_OUT_OF_MEMORY;
@@ -596,13 +598,13 @@ int cpu_queue_ticket(struct device_queue *queue, uint64_t *ticket)
 
 bool cpu_queue_done(struct device_queue *queue, uint64_t ticket)
 {
-	return atomic_load(&queue->done) >= ticket || cpu_pool_forked();
+	return atomic_load(&queue->done) >= ticket || cpu_pool_gone();
 }
 
 int cpu_queue_wait(struct device_queue *queue, struct device_queue *other, uint64_t ticket)
 {
-	if (cpu_pool_forked())
-		return STATUS_NOT_INITIALIZED;
+	if (cpu_pool_gone())
+		return cpu_pool_gone();
 	if (queue == other || atomic_load(&other->done) >= ticket)
 		return STATUS_SUCCESS; /* in order anyway, or there already */
 	struct command *command = command_take(queue, COMMAND_WAIT);
@@ -617,8 +619,8 @@ int cpu_queue_wait(struct device_queue *queue, struct device_queue *other, uint6
 
 int cpu_queue_timestamp(struct device_queue *queue, uint64_t *when_ns)
 {
-	if (cpu_pool_forked())
-		return STATUS_NOT_INITIALIZED;
+	if (cpu_pool_gone())
+		return cpu_pool_gone();
 	struct command *command = command_take(queue, COMMAND_TIMESTAMP);
 	if (!command)
 		return STATUS_OUT_OF_MEMORY;
@@ -630,8 +632,8 @@ int cpu_queue_timestamp(struct device_queue *queue, uint64_t *when_ns)
 int cpu_queue_synchronize(struct device_queue *queue, uint64_t ticket)
 {
 	struct device *device = queue->device;
-	if (cpu_pool_forked())
-		return STATUS_NOT_INITIALIZED;
+	if (cpu_pool_gone())
+		return cpu_pool_gone();
 	if (atomic_load_explicit(&queue->done, memory_order_acquire) < ticket)
 		help(queue, ticket);
 	while (atomic_load(&queue->done) < ticket) {
