@@ -15,7 +15,7 @@
 
 #include "codegen/codegen.h"
 
-enum { IR_NONE = UINT32_MAX };
+#define IR_NONE UINT32_MAX /* no block, value or loop */
 
 /* How a value differs between the lanes of a group. */
 enum ir_shape_kind {
