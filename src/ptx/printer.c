@@ -354,7 +354,7 @@ void print_variable_declaration(struct printer *p, const struct ptx_variable *v,
 	if (value)
 		print_initial(p, v);
 	if (value && v->opaque)
-		text_printf(p->out, " = {%s}", v->opaque);
+		text_printf(p->out, " = { %s }", v->opaque);
 	text_printf(p->out, ";\n");
 }
 

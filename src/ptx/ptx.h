@@ -90,7 +90,7 @@ struct ptx_variable {
 	uint32_t index;                /* among the module's variables, or the function's own ones */
 	uint32_t offset;               /* kernel parameters: byte offset in the parameter buffer */
 	struct ptx_function *function; /* that it is declared in (its parameters, locals, shared); NULL at module level */
-	/* opaque references (.texref …) with initial fields are kept as written */
+	/* fields of an opaque reference (.samplerref …) as "filter_mode = linear, …"; NULL: none */
 	const char *opaque;
 };
 

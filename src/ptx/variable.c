@@ -366,16 +366,25 @@ static void read_initial(struct parser *p, struct ptx_variable *v)
 		memcpy(v->initial, p->initials.data, p->initials.count * sizeof *v->initial);
 }
 
-/* .samplerref s = { addr_mode_0 = clamp_to_border, … }: kept as text (5.3) */
+/* .samplerref s = { addr_mode_0 = clamp_to_border, … } (5.3): kept as "name = value, …" */
 static void read_opaque_initial(struct parser *p, struct ptx_variable *v)
 {
-	if (!parser_at(p, '{'))
-		parser_fail_expected(p, "'{'");
-	const char *begin = p->lexer.at;
-	if (!lexer_skip_block(&p->lexer))
-		parser_fail(p, token_location(&p->token), "'{' without its '}'");
-	v->opaque = arena_strndup(&p->module->arena, begin, (size_t)(p->lexer.at - 1 - begin));
-	parser_next(p);
+	struct text *fields = &p->joined;
+	fields->count = 0;
+	parser_expect(p, '{', "'{'");
+	while (!parser_at(p, '}')) {
+		const char *field = parser_take_name(p, "a field's name")->text;
+		text_printf(fields, "%s%s = ", fields->count ? ", " : "", field);
+		parser_expect(p, '=', "'='");
+		if (p->token.kind == TOKEN_NAME)
+			text_printf(fields, "%s", parser_take_name(p, "a value")->text);
+		else
+			text_printf(fields, "%u", parser_take_count(p));
+		if (!parser_accept(p, ','))
+			break;
+	}
+	parser_expect(p, '}', "'}'");
+	v->opaque = arena_strndup(&p->module->arena, fields->count ? fields->data : "", fields->count);
 }
 
 /* ---- variables of a module or a function ---- */
