@@ -1,0 +1,454 @@
+/* Texture and surface objects and references. What fetches give was recorded on an RTX 3060 (sm_86) as a hash (FNV-1a) of all
+ * results' bits, for texels and coordinates that a generator makes again here: filtering in the four address modes, formats, three
+ * dimensions, layers, cubes, levels. The rest is from the CUDA Driver API reference manual, 6.28 to 6.32. */
+#define _GNU_SOURCE
+#include <cuda.h>
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "check.h"
+
+enum { POINTS = 2048 };
+
+/* Each thread has four words at in[4i]: x, y, z and a layer or level. */
+#define KERNEL(name, fetch)                                                                                            \
+	".visible .entry " name "(.param .u64 t, .param .u64 in, .param .u64 out) {\n"                                 \
+	"  .reg .b64 %t, %in, %out, %o; .reg .b32 %i, %n, %c, %l, %lod; .reg .f32 %x, %y, %z, %f<4>;\n"                \
+	"  ld.param.u64 %t, [t]; ld.param.u64 %in, [in]; ld.param.u64 %out, [out];\n"                                  \
+	"  mov.u32 %i, %tid.x; mov.u32 %n, %ntid.x; mov.u32 %c, %ctaid.x; mad.lo.u32 %i, %c, %n, %i;\n"                \
+	"  mul.wide.u32 %o, %i, 16; add.u64 %in, %in, %o; add.u64 %out, %out, %o;\n"                                   \
+	"  ld.global.v4.b32 {%x, %y, %z, %l}, [%in]; mov.b32 %lod, %l;\n  " fetch "\n"                                  \
+	"  st.global.v4.f32 [%out], {%f0, %f1, %f2, %f3}; ret; }\n"
+#define TEXELS "{%f0, %f1, %f2, %f3}"
+
+static const char *const ptx[] = { /* parts of one text */
+	".version 7.8\n.target sm_80\n.address_size 64\n"
+	".visible .global .texref reference;\n.visible .global .surfref screen;\n",
+	KERNEL("t1", "tex.1d.v4.f32.f32 " TEXELS ", [%t, {%x}];"),
+	KERNEL("t2", "tex.2d.v4.f32.f32 " TEXELS ", [%t, {%x, %y}];"),
+	KERNEL("t3", "tex.3d.v4.f32.f32 " TEXELS ", [%t, {%x, %y, %z, %z}];"),
+	KERNEL("a1", "tex.a1d.v4.f32.f32 " TEXELS ", [%t, {%l, %x}];"),
+	KERNEL("a2", "tex.a2d.v4.f32.f32 " TEXELS ", [%t, {%l, %x, %y, %y}];"),
+	KERNEL("cube", "tex.cube.v4.f32.f32 " TEXELS ", [%t, {%x, %y, %z, %z}];"),
+	KERNEL("acube", "tex.acube.v4.f32.f32 " TEXELS ", [%t, {%l, %x, %y, %z}];"),
+	KERNEL("l2", ".reg .f32 %d; mov.b32 %d, %lod; tex.level.2d.v4.f32.f32 " TEXELS ", [%t, {%x, %y}], %d;"),
+	KERNEL("i1", "tex.1d.v4.f32.s32 " TEXELS ", [%t, {%l}];"),
+	KERNEL("g2", "tld4.r.2d.v4.f32.f32 " TEXELS ", [%t, {%x, %y}];"),
+	KERNEL("r1", "tex.1d.v4.f32.f32 " TEXELS ", [reference, {%x}];"),
+	/* adds 1 to the texel at x = 4 × layer word of a surface of u32, by the object and by the reference; the old value to out */
+	KERNEL("s1", ".reg .b32 %v; shl.b32 %l, %l, 2; suld.b.1d.b32.clamp %v, [%t, {%l}]; mov.b32 %f0, %v; add.u32 %v, %v, 1;\n"
+		     "  sust.b.1d.b32.zero [%t, {%l}], %v; mov.f32 %f1, 0f00000000; mov.f32 %f2, %f1; mov.f32 %f3, %f1;"),
+	KERNEL("s2", ".reg .b32 %v; shl.b32 %l, %l, 2; suld.b.1d.b32.zero %v, [screen, {%l}]; mov.b32 %f0, %v;\n"
+		     "  mov.f32 %f1, 0f00000000; mov.f32 %f2, %f1; mov.f32 %f3, %f1;"),
+	KERNEL("q", ".reg .b32 %v; txq.width.b32 %v, [%t]; mov.b32 %f0, %v; txq.height.b32 %v, [%t]; mov.b32 %f1, %v;\n"
+		    "  txq.num_mipmap_levels.b32 %v, [%t]; mov.b32 %f2, %v; txq.array_size.b32 %v, [%t]; mov.b32 %f3, %v;"),
+};
+
+static CUcontext context;
+static CUmodule module;
+static CUdeviceptr input, output;
+static float in[POINTS][4], out[POINTS][4];
+
+/* ---- the generator of the recordings ------------------------------------------------------------------------------------ */
+
+static uint32_t seed;
+
+static uint32_t next_word(void)
+{
+	return seed = seed * 1664525u + 1013904223u;
+}
+
+static float next_float(float low, float high)
+{
+	return low + (high - low) * (float)(next_word() >> 8) / 16777216.0f;
+}
+
+static void set_word(float *to, int32_t value)
+{
+	memcpy(to, &value, sizeof value);
+}
+
+static void launch(const char *kernel, CUtexObject object, int count)
+{
+	void *arguments[] = { &object, &input, &output };
+	CUfunction function;
+	CHECK_OK(cuModuleGetFunction(&function, module, kernel));
+	CHECK_OK(cuMemcpyHtoD(input, in, sizeof in));
+	CHECK_OK(cuLaunchKernel(function, (unsigned)(count + 127) / 128, 1, 1, 128, 1, 1, 0, NULL, arguments, NULL));
+	CHECK_OK(cuMemcpyDtoH(out, output, sizeof out));
+}
+
+/* The first `channels` of each result. */
+static void check_hash(const char *kernel, CUtexObject object, int count, int channels, uint64_t expected)
+{
+	uint64_t hash = 1469598103934665603u;
+	launch(kernel, object, count);
+	for (int i = 0; i < count; i++)
+		for (int c = 0; c < channels; c++)
+			for (int b = 0; b < 4; b++)
+				hash = (hash ^ ((unsigned char *)&out[i][c])[b]) * 1099511628211u;
+	if (hash != expected) {
+		fprintf(stderr, "%s: results with hash %016llx, a card gave %016llx\n", kernel, (unsigned long long)hash,
+			(unsigned long long)expected);
+		check_failures++;
+	}
+}
+
+/* ---- objects ------------------------------------------------------------------------------------------------------------- */
+
+static CUarray make_array(CUarray_format format, unsigned channels, size_t width, size_t height, size_t depth, unsigned flags)
+{
+	CUDA_ARRAY3D_DESCRIPTOR d = { .Width = width, .Height = height, .Depth = depth, .Format = format, .NumChannels = channels, .Flags = flags };
+	CUarray array = NULL;
+	CHECK_OK(cuArray3DCreate(&array, &d));
+	return array;
+}
+
+static void fill_array(CUarray array, const void *texels, size_t row, size_t rows, size_t slices)
+{
+	CUDA_MEMCPY3D copy = { .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = texels, .srcPitch = row, .srcHeight = rows,
+			       .dstMemoryType = CU_MEMORYTYPE_ARRAY, .dstArray = array, .WidthInBytes = row, .Height = rows, .Depth = slices };
+	CHECK_OK(cuMemcpy3D(&copy));
+}
+
+static CUtexObject make_texture(CUarray array, CUaddress_mode mode, CUfilter_mode filter, unsigned flags)
+{
+	CUDA_RESOURCE_DESC resource = { .resType = CU_RESOURCE_TYPE_ARRAY, .res.array.hArray = array };
+	CUDA_TEXTURE_DESC texture = { .addressMode = { mode, mode, mode }, .filterMode = filter, .flags = flags };
+	CUtexObject object = 0;
+	CHECK_OK(cuTexObjectCreate(&object, &resource, &texture, NULL));
+	return object;
+}
+
+static void random_floats(float *to, int count, float low, float high)
+{
+	for (int i = 0; i < count; i++)
+		to[i] = next_float(low, high);
+}
+
+static void random_points(int count, int axes, const float *low, const float *high)
+{
+	for (int i = 0; i < count; i++)
+		for (int a = 0; a < axes; a++)
+			in[i][a] = next_float(low[a], high[a]);
+}
+
+/* ---- recordings ------------------------------------------------------------------------------------------------------------ */
+
+static void test_filtering(void)
+{
+	static const uint64_t by_mode[] = { 0xbcc8067f913de8c5, 0xfc9987e6d0da5f24, 0x1f763d8c192fe115, 0x93f6f28a8d9ea2c3 };
+	float ramp[4] = { 0, 1, 1, 1 }, row[16];
+	CUarray array = make_array(CU_AD_FORMAT_FLOAT, 1, 4, 0, 0, 0);
+	fill_array(array, ramp, 16, 1, 1);
+	for (int i = 0; i < POINTS; i++)
+		in[i][0] = (float)i / 1024;
+	check_hash("t1", make_texture(array, CU_TR_ADDRESS_MODE_CLAMP, CU_TR_FILTER_MODE_LINEAR, 0), POINTS, 1, 0xc311d9fc3af93613);
+	seed = 12345;
+	random_floats(row, 16, -100, 100);
+	array = make_array(CU_AD_FORMAT_FLOAT, 1, 16, 0, 0, 0);
+	fill_array(array, row, 64, 1, 1);
+	for (int mode = 0; mode < 4; mode++) {
+		CUtexObject object = make_texture(array, (CUaddress_mode)mode, CU_TR_FILTER_MODE_LINEAR, CU_TRSF_NORMALIZED_COORDINATES);
+		random_points(1024, 1, (float[]){ -1.5f }, (float[]){ 2.5f });
+		check_hash("t1", object, 1024, 1, by_mode[mode]);
+	}
+	random_points(1024, 1, (float[]){ -2 }, (float[]){ 18 });
+	check_hash("t1", make_texture(array, CU_TR_ADDRESS_MODE_CLAMP, CU_TR_FILTER_MODE_LINEAR, 0), 1024, 1, 0x0fcea94d149662b7);
+}
+
+static void test_formats(void)
+{
+	float colours[7 * 5 * 4], cube[4 * 3 * 5];
+	unsigned char bytes[6 * 6 * 4];
+	uint16_t halves[6 * 6];
+	CUarray array = make_array(CU_AD_FORMAT_FLOAT, 4, 7, 5, 0, 0);
+	random_floats(colours, 7 * 5 * 4, -10, 10);
+	fill_array(array, colours, 7 * 16, 5, 1);
+	for (int border = 0; border < 2; border++) {
+		random_points(1024, 2, (float[]){ -1, -1 }, (float[]){ 8, 6 });
+		check_hash("t2", make_texture(array, border ? CU_TR_ADDRESS_MODE_BORDER : CU_TR_ADDRESS_MODE_CLAMP, CU_TR_FILTER_MODE_LINEAR, 0),
+			   1024, 4, border ? 0x0ae395e03b7c42d0 : 0x5d7cbaaa7674ba60);
+	}
+	for (size_t i = 0; i < sizeof bytes; i++)
+		bytes[i] = (unsigned char)(next_word() >> 24);
+	array = make_array(CU_AD_FORMAT_UNSIGNED_INT8, 4, 6, 6, 0, 0);
+	fill_array(array, bytes, 24, 6, 1);
+	random_points(1024, 2, (float[]){ -1, -1 }, (float[]){ 2, 2 });
+	check_hash("t2", make_texture(array, CU_TR_ADDRESS_MODE_WRAP, CU_TR_FILTER_MODE_LINEAR, CU_TRSF_NORMALIZED_COORDINATES), 1024, 4,
+		   0x100645f6a5a06885);
+	for (int i = 0; i < 36; i++)
+		next_word();
+	random_points(1024, 2, (float[]){ -1, -1 }, (float[]){ 7, 7 });
+	for (int i = 0; i < 36; i++)
+		halves[i] = (uint16_t)(0x3c00 ^ (next_word() & 0x83ff));
+	array = make_array(CU_AD_FORMAT_HALF, 1, 6, 6, 0, 0);
+	fill_array(array, halves, 12, 6, 1);
+	check_hash("t2", make_texture(array, CU_TR_ADDRESS_MODE_CLAMP, CU_TR_FILTER_MODE_LINEAR, 0), 1024, 1, 0x0b8b5445ea714eba);
+	random_floats(cube, 4 * 3 * 5, -5, 5);
+	array = make_array(CU_AD_FORMAT_FLOAT, 1, 4, 3, 5, 0);
+	fill_array(array, cube, 16, 3, 5);
+	random_points(1024, 3, (float[]){ -1, -1, -1 }, (float[]){ 5, 4, 6 });
+	check_hash("t3", make_texture(array, CU_TR_ADDRESS_MODE_CLAMP, CU_TR_FILTER_MODE_LINEAR, 0), 1024, 1, 0xe6437429b3648715);
+}
+
+static void test_layers(void)
+{
+	static const uint64_t rows[2][2] = { { 0x9d25a685d5ba6e26, 0x97ead67532398996 }, { 0x321ec3a1d078f9ad, 0x1a22df3e46a7ee7b } };
+	static const uint64_t planes[2] = { 0x478b8109ff920d5e, 0x3bbb4391c8add2d5 };
+	float texels[4 * 3 * 3 * 4];
+	CUarray array = make_array(CU_AD_FORMAT_FLOAT, 1, 5, 0, 3, CUDA_ARRAY3D_LAYERED);
+	seed = 777;
+	random_floats(texels, 15, -50, 50);
+	fill_array(array, texels, 20, 1, 3);
+	for (int linear = 0; linear < 2; linear++)
+		for (int border = 0; border < 2; border++) {
+			for (int i = 0; i < 1024; i++) {
+				in[i][0] = next_float(-1, 6);
+				set_word(&in[i][3], (int32_t)(next_word() % 7) - 2);
+			}
+			check_hash("a1", make_texture(array, border ? CU_TR_ADDRESS_MODE_BORDER : CU_TR_ADDRESS_MODE_CLAMP, (CUfilter_mode)linear, 0),
+				   1024, 1, rows[linear][border]);
+		}
+	random_floats(texels, 4 * 3 * 3 * 4, -9, 9);
+	array = make_array(CU_AD_FORMAT_FLOAT, 4, 4, 3, 3, CUDA_ARRAY3D_LAYERED);
+	fill_array(array, texels, 64, 3, 3);
+	for (int linear = 0; linear < 2; linear++) {
+		for (int i = 0; i < 1024; i++) {
+			in[i][0] = next_float(-1, 5);
+			in[i][1] = next_float(-1, 4);
+			set_word(&in[i][3], (int32_t)(next_word() % 7) - 2);
+		}
+		check_hash("a2", make_texture(array, CU_TR_ADDRESS_MODE_CLAMP, (CUfilter_mode)linear, 0), 1024, 4, planes[linear]);
+	}
+}
+
+/* Some directions tie between axes. */
+static void cube_directions(void)
+{
+	for (int i = 0; i < 1024; i++) {
+		for (int a = 0; a < 3; a++)
+			in[i][a] = next_float(-2, 2);
+		if (i % 8 == 1 || i % 8 == 3)
+			in[i][1] = in[i][0];
+		if (i % 8 == 2)
+			in[i][2] = -in[i][0];
+		if (i % 8 == 3)
+			in[i][2] = in[i][0];
+		if (i % 8 == 4)
+			in[i][0] = 0;
+	}
+}
+
+static void test_cubes(void)
+{
+	static const uint64_t plain[2] = { 0xcd8b0716e8481624, 0x9a18a2d3166c8129 }, layered[2] = { 0xcde213f6cfc9f1fe, 0x423d76c0f35bfced };
+	float texels[16 * 12];
+	CUarray array = make_array(CU_AD_FORMAT_FLOAT, 1, 4, 4, 6, CUDA_ARRAY3D_CUBEMAP);
+	for (int i = 0; i < 96; i++)
+		texels[i] = (float)(100 * (i / 16) + i % 16) + next_float(0, 0.5f);
+	fill_array(array, texels, 16, 4, 6);
+	for (int linear = 0; linear < 2; linear++) {
+		cube_directions();
+		check_hash("cube", make_texture(array, CU_TR_ADDRESS_MODE_CLAMP, (CUfilter_mode)linear, CU_TRSF_NORMALIZED_COORDINATES), 1024, 1,
+			   plain[linear]);
+	}
+	for (int i = 0; i < 192; i++)
+		texels[i] = (float)i + next_float(0, 0.5f);
+	array = make_array(CU_AD_FORMAT_FLOAT, 1, 4, 4, 12, CUDA_ARRAY3D_CUBEMAP | CUDA_ARRAY3D_LAYERED);
+	fill_array(array, texels, 16, 4, 12);
+	for (int linear = 0; linear < 2; linear++) {
+		for (int i = 0; i < 1024; i++) {
+			for (int a = 0; a < 3; a++)
+				in[i][a] = next_float(-2, 2);
+			set_word(&in[i][3], (int32_t)(next_word() % 4) - 1);
+		}
+		check_hash("acube", make_texture(array, CU_TR_ADDRESS_MODE_CLAMP, (CUfilter_mode)linear, CU_TRSF_NORMALIZED_COORDINATES), 1024, 1,
+			   layered[linear]);
+	}
+}
+
+static void test_levels(void)
+{
+	static const struct {
+		CUfilter_mode filter, between;
+		float bias, least, most;
+		uint64_t level, plain;
+	} cases[] = {
+		{ 0, 0, 0, 0, 100, 0x03dc0dae6fd8f537, 0x1c28abaae27f50ee },       { 0, 1, 0, 0, 100, 0xaf242d4f60218947, 0x1c28abaae27f50ee },
+		{ 1, 0, 0, 0, 100, 0xd7176b02b7292b1a, 0x4a0b79ff4166cd32 },       { 1, 1, 0, 0, 100, 0x2c2f1edb48cf061a, 0x4a0b79ff4166cd32 },
+		{ 1, 1, -0.3f, 0, 100, 0xcec671de4178a43f, 0x4a0b79ff4166cd32 },   { 1, 1, 0.61f, 0, 100, 0xb268c469a43013a2, 0x4a0b79ff4166cd32 },
+		{ 1, 1, 0.17f, 0.7f, 2.3f, 0xa87e44d55146bf4c, 0xc4c7b96ba331d0d7 }, { 0, 1, -1.1f, 0.33f, 3.1f, 0x2542ee6892b8fc15, 0xddb9a6864d1471a1 },
+	};
+	CUDA_ARRAY3D_DESCRIPTOR d = { .Width = 16, .Height = 8, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1 };
+	CUDA_RESOURCE_DESC resource = { .resType = CU_RESOURCE_TYPE_MIPMAPPED_ARRAY };
+	float texels[128];
+	CUmipmappedArray array;
+	seed = 4242;
+	CHECK_OK(cuMipmappedArrayCreate(&array, &d, 5));
+	for (unsigned l = 0; l < 5; l++) {
+		size_t width = 16 >> l ? 16 >> l : 1, height = 8 >> l ? 8 >> l : 1;
+		CUarray level;
+		random_floats(texels, (int)(width * height), -100, 100);
+		CHECK_OK(cuMipmappedArrayGetLevel(&level, array, l));
+		fill_array(level, texels, width * 4, height, 1);
+	}
+	for (int i = 0; i < POINTS; i++) {
+		in[i][0] = next_float(-0.2f, 1.2f);
+		in[i][1] = next_float(-0.2f, 1.2f);
+		in[i][3] = next_float(-1.5f, 6.5f);
+	}
+	resource.res.mipmap.hMipmappedArray = array;
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		CUDA_TEXTURE_DESC texture = { .addressMode = { CU_TR_ADDRESS_MODE_CLAMP, CU_TR_ADDRESS_MODE_CLAMP, CU_TR_ADDRESS_MODE_CLAMP },
+					      .filterMode = cases[i].filter, .mipmapFilterMode = cases[i].between,
+					      .flags = CU_TRSF_NORMALIZED_COORDINATES, .mipmapLevelBias = cases[i].bias,
+					      .minMipmapLevelClamp = cases[i].least, .maxMipmapLevelClamp = cases[i].most };
+		CUtexObject object;
+		CHECK_OK(cuTexObjectCreate(&object, &resource, &texture, NULL));
+		check_hash("l2", object, POINTS, 1, cases[i].level);
+		check_hash("t2", object, POINTS, 1, cases[i].plain);
+		CHECK_OK(cuTexObjectDestroy(object));
+	}
+}
+
+/* ---- rules ------------------------------------------------------------------------------------------------------------------- */
+
+static int32_t word_of(float value)
+{
+	int32_t word;
+	memcpy(&word, &value, sizeof word);
+	return word;
+}
+
+static void test_memory(void)
+{
+	float numbers[8] = { 10, 20, 30, 40, 99, 99, 99, 99 };
+	CUDA_RESOURCE_DESC resource = { .resType = CU_RESOURCE_TYPE_LINEAR }, back;
+	CUDA_TEXTURE_DESC texture = { .addressMode = { CU_TR_ADDRESS_MODE_CLAMP } }, texture_back;
+	CUDA_RESOURCE_VIEW_DESC view;
+	CUtexObject object;
+	CUdeviceptr p;
+	CHECK_OK(cuMemAlloc(&p, sizeof numbers));
+	CHECK_OK(cuMemcpyHtoD(p, numbers, sizeof numbers));
+	resource.res.linear.devPtr = p;
+	resource.res.linear.format = CU_AD_FORMAT_FLOAT;
+	resource.res.linear.numChannels = 1;
+	resource.res.linear.sizeInBytes = 16;
+	CHECK_OK(cuTexObjectCreate(&object, &resource, &texture, NULL));
+	for (int i = 0; i < 6; i++)
+		set_word(&in[i][3], i - 1);
+	launch("i1", object, 6);
+	for (int i = 0; i < 6; i++)
+		CHECK_INT(out[i][0], i >= 1 && i <= 4 ? 10 * i : 0);
+	launch("q", object, 1);
+	CHECK_INT(word_of(out[0][0]), 4);
+	CHECK_OK(cuTexObjectGetResourceDesc(&back, object));
+	CHECK_INT(back.res.linear.devPtr, p);
+	CHECK_OK(cuTexObjectGetTextureDesc(&texture_back, object));
+	CHECK_INT(texture_back.addressMode[0], CU_TR_ADDRESS_MODE_CLAMP);
+	CHECK_INT(cuTexObjectGetResourceViewDesc(&view, object), CUDA_ERROR_INVALID_VALUE);
+	CHECK_OK(cuTexObjectDestroy(object));
+	CHECK_INT(cuTexObjectDestroy(object), CUDA_ERROR_INVALID_VALUE);
+	CHECK_INT(cuTexObjectGetResourceDesc(&back, object), CUDA_ERROR_INVALID_VALUE);
+	resource.res.linear.numChannels = 3;
+	CHECK_INT(cuTexObjectCreate(&object, &resource, &texture, NULL), CUDA_ERROR_INVALID_VALUE);
+	CHECK_INT(cuTexObjectCreate(&object, NULL, &texture, NULL), CUDA_ERROR_INVALID_VALUE);
+	CHECK_OK(cuMemFree(p));
+}
+
+/* A texel's square, counter-clockwise from the lower left. */
+static void test_gather(void)
+{
+	float texels[4] = { 1, 2, 3, 4 };
+	static const int expected[4] = { 3, 4, 2, 1 };
+	CUarray array = make_array(CU_AD_FORMAT_FLOAT, 1, 2, 2, 0, CUDA_ARRAY3D_TEXTURE_GATHER);
+	fill_array(array, texels, 8, 2, 1);
+	in[0][0] = in[0][1] = 1;
+	launch("g2", make_texture(array, CU_TR_ADDRESS_MODE_CLAMP, CU_TR_FILTER_MODE_POINT, 0), 1);
+	for (int i = 0; i < 4; i++)
+		CHECK_INT(out[0][i], expected[i]);
+}
+
+static void test_references(void)
+{
+	float texels[4] = { 10, 20, 30, 40 };
+	CUarray array = make_array(CU_AD_FORMAT_FLOAT, 1, 4, 0, 0, 0), bound;
+	CUaddress_mode mode;
+	CUtexref reference, other;
+	fill_array(array, texels, 16, 1, 1);
+	CHECK_OK(cuModuleGetTexRef(&reference, module, "reference"));
+	CHECK_INT(cuModuleGetTexRef(&other, module, "absent"), CUDA_ERROR_NOT_FOUND);
+	CHECK_INT(cuTexRefSetArray(reference, array, 0), CUDA_ERROR_INVALID_VALUE);
+	CHECK_INT(cuTexRefGetArray(&bound, reference), CUDA_ERROR_INVALID_VALUE);
+	CHECK_OK(cuTexRefSetArray(reference, array, CU_TRSA_OVERRIDE_FORMAT));
+	CHECK_OK(cuTexRefGetArray(&bound, reference));
+	CHECK(bound == array);
+	in[0][0] = -1;
+	in[1][0] = 2.5f;
+	launch("r1", 0, 2);
+	CHECK_INT(out[0][0], 10);
+	CHECK_INT(out[1][0], 30);
+	CHECK_OK(cuTexRefSetAddressMode(reference, 0, CU_TR_ADDRESS_MODE_BORDER));
+	CHECK_OK(cuTexRefGetAddressMode(&mode, reference, 0));
+	CHECK_INT(mode, CU_TR_ADDRESS_MODE_BORDER);
+	launch("r1", 0, 2);
+	CHECK_INT(out[0][0], 0);
+	CHECK_INT(cuTexRefSetAddressMode(reference, 3, CU_TR_ADDRESS_MODE_BORDER), CUDA_ERROR_INVALID_VALUE);
+	CHECK_INT(cuTexRefDestroy(reference), CUDA_ERROR_INVALID_VALUE);
+	CHECK_OK(cuTexRefCreate(&other));
+	CHECK_OK(cuTexRefSetFilterMode(other, CU_TR_FILTER_MODE_LINEAR));
+	CHECK_OK(cuTexRefDestroy(other));
+}
+
+static void test_surfaces(void)
+{
+	uint32_t texels[4] = { 5, 6, 7, 8 };
+	CUarray array = make_array(CU_AD_FORMAT_UNSIGNED_INT32, 1, 4, 0, 0, CUDA_ARRAY3D_SURFACE_LDST);
+	CUDA_RESOURCE_DESC resource = { .resType = CU_RESOURCE_TYPE_ARRAY, .res.array.hArray = array }, back;
+	CUsurfObject object;
+	CUsurfref reference;
+	fill_array(array, texels, 16, 1, 1);
+	CHECK_OK(cuSurfObjectCreate(&object, &resource));
+	for (int i = 0; i < POINTS; i++)
+		set_word(&in[i][3], i < 6 ? i - 1 : -1);
+	launch("s1", object, 6);
+	for (int i = 0; i < 6; i++) /* clamped to the first and the last */
+		CHECK_INT(word_of(out[i][0]), i < 1 ? 5 : i > 4 ? 8 : 4 + i);
+	CHECK_OK(cuModuleGetSurfRef(&reference, module, "screen"));
+	CHECK_OK(cuSurfRefSetArray(reference, array, 0));
+	launch("s2", 0, 6);
+	for (int i = 0; i < 6; i++)
+		CHECK_INT(word_of(out[i][0]), i < 1 || i > 4 ? 0 : 5 + i);
+	CHECK_OK(cuSurfObjectGetResourceDesc(&back, object));
+	CHECK(back.res.array.hArray == array);
+	CHECK_OK(cuSurfObjectDestroy(object));
+	resource.resType = CU_RESOURCE_TYPE_LINEAR;
+	CHECK_INT(cuSurfObjectCreate(&object, &resource), CUDA_ERROR_INVALID_VALUE);
+}
+
+int main(void)
+{
+	static char text[1 << 15];
+	CUdevice device;
+	CHECK_OK(cuInit(0));
+	CHECK_OK(cuDeviceGet(&device, 0));
+	CHECK_OK(cuDevicePrimaryCtxRetain(&context, device));
+	CHECK_OK(cuCtxSetCurrent(context));
+	for (size_t i = 0; i < sizeof ptx / sizeof ptx[0]; i++)
+		strcat(text, ptx[i]);
+	CHECK_OK(cuModuleLoadData(&module, text));
+	CHECK_OK(cuMemAlloc(&input, sizeof in));
+	CHECK_OK(cuMemAlloc(&output, sizeof out));
+	test_filtering();
+	test_formats();
+	test_layers();
+	test_cubes();
+	test_levels();
+	test_memory();
+	test_gather();
+	test_references();
+	test_surfaces();
+	return check_end();
+}
