@@ -2,6 +2,9 @@
  * between fibers. */
 #include "cpu_test.h"
 
+#include <sys/resource.h>
+#include <sys/wait.h>
+
 #define MIB ((uint64_t)1 << 20)
 
 static void allocations_are_apart_and_aligned(void **state)
@@ -63,6 +66,28 @@ static void impossible_sizes(void **state)
 	cpu_memory_destroy(memory);
 }
 
+/* In a process whose addresses are limited the device is smaller. */
+static UNUSED void limited_addresses(void **state)
+{
+	(void)state;
+	pid_t child = fork();
+	if (!child) {
+		struct rlimit limit = { 2048 * MIB, 2048 * MIB };
+		uint64_t free_bytes, total;
+		void *at;
+		if (setrlimit(RLIMIT_AS, &limit))
+			_exit(1);
+		struct memory *memory = cpu_memory_create(8192 * MIB);
+		if (!memory || cpu_memory_allocate(memory, 100 * MIB, &at))
+			_exit(2);
+		cpu_memory_info(memory, &free_bytes, &total);
+		_exit(total < 2048 * MIB ? 0 : 3);
+	}
+	int status;
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
 static void wrong_releases(void **state)
 {
 	struct memory *memory = cpu_memory_create(64 * MIB);
@@ -108,6 +133,8 @@ static void descriptions(void **state)
 		cpu_memory_describe(memory, cases[i].address, text, sizeof text);
 		assert_string_equal(text, want);
 	}
+	cpu_memory_describe(memory, l + 24 * MIB, text, sizeof text);
+	assert_string_equal(text, " (in no allocation)");
 	cpu_memory_describe(memory, 0, text, sizeof text);
 	assert_string_equal(text, " (a null pointer)");
 	cpu_memory_describe(memory, (uintptr_t)&memory, text, sizeof text);
@@ -208,6 +235,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(allocations_are_apart_and_aligned),
 		cmocka_unit_test(impossible_sizes),
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* which need more addresses than that */
+		cmocka_unit_test(limited_addresses),
+#endif
 		cmocka_unit_test(wrong_releases),
 		cmocka_unit_test(descriptions),
 		cmocka_unit_test(formats),

@@ -49,7 +49,8 @@ struct memory {
 static bool reserve(struct memory *memory)
 {
 	uint64_t want = align_up(memory->total * 4 + ((uint64_t)64 << 30), UNIT);
-	for (; want >= memory->total && want >= 64 * UNIT; want = align_up(want / 2, UNIT)) {
+	/* Where addresses are limited (RLIMIT_AS) a device with less memory is better than none. */
+	for (; want >= 32 * UNIT; want = align_up(want / 2, UNIT)) {
 		void *at = mmap(NULL, want + UNIT, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 		if (at == MAP_FAILED)
 			continue;
@@ -57,8 +58,11 @@ static bool reserve(struct memory *memory)
 		memory->base = (uint8_t *)align_up((uintptr_t)at, UNIT);
 		memory->unit_count = want >> UNIT_SHIFT;
 		memory->units = calloc(memory->unit_count, sizeof *memory->units);
-		if (memory->units)
+		if (memory->units) {
+			if (memory->total > want / 2)
+				memory->total = want / 2;
 			return true;
+		}
 		munmap(at, want + UNIT);
 	}
 	return false;
@@ -357,7 +361,7 @@ bool cpu_memory_find(struct memory *memory, uint64_t address, uint64_t *start, u
 
 void cpu_memory_describe(struct memory *memory, uint64_t address, char *out, size_t size)
 {
-	enum { NEAR = 1 << 20 };
+	enum { NEAR = 1 << 20, FAR = 16 << 20 };
 	uint64_t start, bytes, next, next_bytes;
 	bool after = cpu_memory_find(memory, address, &start, &bytes);
 	uint64_t distance = after && address >= start + bytes ? address - start - bytes : 0;
@@ -367,9 +371,9 @@ void cpu_memory_describe(struct memory *memory, uint64_t address, char *out, siz
 		snprintf(out, size, " (%" PRIu64 " bytes into a %" PRIu64 "-byte allocation at 0x%" PRIx64 ")", address - start, bytes, start);
 	} else if (cpu_memory_find(memory, address + NEAR, &next, &next_bytes) && next > address && (!after || next - address < distance)) {
 		snprintf(out, size, " (%" PRIu64 " bytes before a %" PRIu64 "-byte allocation at 0x%" PRIx64 ")", next - address, next_bytes, next);
-	} else if (after) {
+	} else if (after && distance < FAR) {
 		snprintf(out, size, " (%" PRIu64 " bytes past the end of a %" PRIu64 "-byte allocation at 0x%" PRIx64 ")", distance, bytes, start);
 	} else {
-		snprintf(out, size, " (not device memory)");
+		snprintf(out, size, after ? " (in no allocation)" : " (not device memory)");
 	}
 }
