@@ -24,7 +24,7 @@ struct session { /* one capture, from begin to end */
 	bool owns_graph;           /* not cuStreamBeginCaptureToGraph() */
 	struct stream *origin;
 	_Atomic bool invalid;
-	_Atomic uint32_t uses;     /* streams in it */
+	struct node_set left;      /* what destroyed streams ended with */
 	struct session *next;      /* all of them */
 };
 
@@ -201,6 +201,7 @@ static void session_end_locked(struct session *session)
 		set_fini(&capture->after);
 		free(capture);
 	}
+	set_fini(&session->left);
 }
 
 void capture_stream_gone(struct stream *stream)
@@ -218,8 +219,9 @@ void capture_stream_gone(struct stream *stream)
 		if (session->owns_graph)
 			graph_destroy(session->graph);
 		free(session);
-	} else if (capture) { /* a stream that was never joined back */
-		atomic_store(&capture->session->invalid, true);
+	} else if (capture) {
+		if (set_merge(&capture->session->left, &capture->after))
+			atomic_store(&capture->session->invalid, true);
 		atomic_store(&stream->capture, NULL);
 		set_fini(&capture->after);
 		free(capture);
@@ -344,6 +346,8 @@ static bool is_joined_locked(const struct session *session, const struct capture
 		for (size_t i = 0; i < capture->after.nodes.count; i++)
 			joined = joined && marks[capture->after.nodes.data[i]->id];
 	}
+	for (size_t i = 0; joined && i < session->left.nodes.count; i++)
+		joined = marks[session->left.nodes.data[i]->id];
 	free(marks);
 	return joined;
 }

@@ -63,11 +63,10 @@ static CUresult kernel_of_parameters(struct work *work, const CUDA_KERNEL_NODE_P
 	CUkernel kernel = p->kern;
 	CUresult status;
 
-	if (p->func && p->kern)
-		return CUDA_ERROR_INVALID_VALUE;
 	if (!p->func && !p->kern)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (p->func && !handle_check(p->func, HANDLE_FUNCTION)) /* a CUkernel in the place of a CUfunction */
+	/* The runtime names both, the function being the kernel's. */
+	if (!p->kern && !handle_check(p->func, HANDLE_FUNCTION)) /* a CUkernel in the place of a CUfunction */
 		kernel = (CUkernel)p->func;
 	if (kernel) {
 		status = context_of(p->ctx, &context);

@@ -233,6 +233,22 @@ static void test_capture(void)
 	CHECK_OK(cuStreamWaitEvent(second, fork, 0));
 	CHECK_OK(cuLaunchKernel(add, 1, 1, 1, 1, 1, 1, 0, second, parameters, NULL));
 	CHECK_INT(cuStreamEndCapture(stream, &graph), CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
+	/* A stream that is destroyed before the end counts as joined, or not, by what it did. */
+	for (int joined = 0; joined < 2; joined++) {
+		CUstream third;
+
+		CHECK_OK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+		CHECK_OK(cuStreamCreate(&third, CU_STREAM_NON_BLOCKING));
+		CHECK_OK(cuEventRecord(fork, stream));
+		CHECK_OK(cuStreamWaitEvent(third, fork, 0));
+		CHECK_OK(cuLaunchKernel(add, 1, 1, 1, 1, 1, 1, 0, third, parameters, NULL));
+		CHECK_OK(cuEventRecord(join, third));
+		if (joined)
+			CHECK_OK(cuStreamWaitEvent(stream, join, 0));
+		CHECK_OK(cuStreamDestroy(third));
+		CHECK_INT(cuStreamEndCapture(stream, &graph), joined ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
+	}
+	CHECK_OK(cuGraphDestroy(graph));
 	CHECK_OK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
 	CHECK_OK(cuEventRecord(fork, stream));
 	CHECK_INT(cuEventQuery(fork), CUDA_ERROR_CAPTURED_EVENT);
