@@ -1,0 +1,319 @@
+#!/usr/bin/env python3
+"""Memory instructions (PTX ISA 9.7.9, 9.7.13.5): ld and st of every type, vector and space, generic addresses, atom and red of every
+operation, asynchronous copies and mbarrier, against plain models of memory.
+
+    memory.py OUTPUT.ptx
+"""
+import re
+import sys
+
+import ptxtest
+from floats import BF16, F16, F32, NAN, add as float_add, flush, is_nan, min_max
+from integer import mask, signed
+from sweep import triples
+
+TRIPLES = triples()
+TYPES = ['b8', 'u8', 's8', 'b16', 'u16', 's16', 'b32', 'u32', 's32', 'f32', 'b64', 'u64', 's64', 'f64']
+
+
+def bits_of(kind):
+    return int(re.search(r'\d+', kind)[0])
+
+
+class Tests:
+    def __init__(self):
+        self.file = ptxtest.File('memory.py')
+
+    def add(self, name, body, function, once=False):
+        outs = [function(i, *t) for i, t in enumerate(TRIPLES)]
+        self.file.kernel(name, body, (['//# once'] if once else []) + ['//# in sweep 1280', ptxtest.words('out', [o if o is None else o & mask(32) for o in outs])])
+
+
+def accesses(t):
+    """A thread's 16 or 32 bytes are written in one piece and read in another."""
+    spaces = {
+        'global': ('', '%p', 'add.u64 %p, %out, 65536; mul.wide.u32 %q, %i, 32; add.u64 %p, %p, %q; '),
+        'shared': ('.shared .align 32 .b8 room[8192]; ', '%s', 'mov.u32 %s, room; shl.b32 %t, %i, 5; add.u32 %s, %s, %t; '),
+        'local': ('.local .align 32 .b8 room[32]; ', '%s', 'mov.u32 %s, room; '),
+        'generic': ('.shared .align 32 .b8 room[8192]; ', '%p', 'cvta.shared.u64 %p, room; mul.wide.u32 %q, %i, 32; add.u64 %p, %p, %q; '),
+        'generic local': ('.local .align 32 .b8 room[32]; ', '%p', 'cvta.local.u64 %p, room; '),
+    }
+    head = '.reg .b64 %p, %q; .reg .b32 %s, %t; '
+    for space, (declare, base, address) in spaces.items():
+        dotted = '.' + space if space in ('global', 'shared', 'local') else ''
+        if space == 'global':
+            # Room behind the results does not exist: the input is written over, by its own thread, instead.
+            address = 'mul.wide.u32 %q, %i, 12; add.u64 %p, %in, %q; '
+        for kind in TYPES:
+            bits = bits_of(kind)
+            for vector in (1, 2, 4):
+                size = bits // 8 * vector
+                if size > 16 or space == 'global' and size > 4:
+                    continue
+                register = '.reg .b%d ' % max(bits, 16)
+                names = ['%%v%d' % i for i in range(vector)]
+                shape = '.v%d' % vector if vector > 1 else ''
+                group = '{%s}' % ', '.join(names) if vector > 1 else names[0]
+                write = ''.join('st%s.b32 [%s+%d], %s; ' % (dotted, base, 4 * i, r) for i, r in enumerate(['%a', '%b', '%c', '%a'][:max(size // 4, 1)]))
+                body = declare + head + register + '%v<4>; ' + address + write + 'ld%s%s.%s %s, [%s]; ' % (dotted, shape, kind, group, base)
+                body += fold(names, bits)
+                t.add('ld%s%s.%s' % (dotted, shape, kind) + (' ' + space if not dotted else ''), body,
+                      lambda i, a, b, c, k=kind, n=vector: folded_load((a, b, c, a), k, n))
+                body = declare + head + register + '%v<4>; ' + address + write + spill(names, bits) + 'st%s%s.%s [%s], %s; ' % (dotted, shape, kind, base, group)
+                body += ''.join('ld%s.b32 %%t, [%s+%d]; shf.l.wrap.b32 %%d, %%d, %%d, 3; xor.b32 %%d, %%d, %%t; ' % (dotted, base, 4 * j) for j in range(max(size // 4, 1)))
+                t.add('st%s%s.%s' % (dotted, shape, kind) + (' ' + space if not dotted else ''), body,
+                      lambda i, a, b, c, k=kind, n=vector: folded_store((a, b, c, a), k, n, (c, a, b, c)))
+
+
+def fold(names, bits):
+    wide = max(bits, 16)
+    out = ''
+    for r in names:
+        out += {16: 'cvt.u32.u16 %%t, %s; ', 32: 'mov.b32 %%t, %s; ', 64: 'mov.b64 {%%s, %%t}, %s; xor.b32 %%t, %%s, %%t; '}[wide] % r
+        out += 'shf.l.wrap.b32 %d, %d, %d, 3; xor.b32 %d, %d, %t; '
+    return out
+
+
+def rotate(x):
+    return (x << 3 | x >> 29) & mask(32)
+
+
+def folded_load(words, kind, count):
+    data, bits, d = sum(w << 32 * i for i, w in enumerate(words)), bits_of(kind), 0
+    for i in range(count):
+        v = data >> bits * i & mask(bits)
+        v = signed(v, bits) & mask(max(bits, 16)) if kind[0] == 's' else v
+        d = rotate(d) ^ (v ^ v >> 32 if bits == 64 else v)
+        d &= mask(32)
+    return d
+
+
+def spill(names, bits):
+    """Registers with other words than memory has."""
+    sources = ['%c', '%a', '%b', '%c']
+    return ''.join({16: 'cvt.u16.u32 %s, %s; ' % (r, s), 32: 'mov.b32 %s, %s; ' % (r, s),
+                    64: 'mov.b64 %s, {%s, %s}; ' % (r, s, n)}[max(bits, 16)] for r, s, n in zip(names, sources, sources[1:] + sources[:1]))
+
+
+def folded_store(words, kind, count, sources):
+    bits = bits_of(kind)
+    data, size, d = sum(w << 32 * i for i, w in enumerate(words)), bits // 8 * count, 0
+    for i in range(count):
+        v = (sources[i] | sources[(i + 1) % 4] << 32) & mask(bits)
+        data = data & ~(mask(bits) << bits * i) | v << bits * i
+    for j in range(max(size // 4, 1)):
+        d = rotate(d) ^ (data >> 32 * j & mask(32))
+    return d
+
+
+def modifiers(t):
+    """Spellings that change nothing in one thread's view."""
+    address = '.reg .b64 %p, %q; .reg .b32 %x, %y; mul.wide.u32 %q, %i, 12; add.u64 %p, %in, %q; '
+    for name in ('ld.volatile.global', 'ld.relaxed.gpu.global', 'ld.acquire.sys.global', 'ld.relaxed.cta', 'ld.acquire.gpu', 'ld.global.nc', 'ld.global.cs', 'ld.global.cg',
+                 'ld.ca', 'ld.cg', 'ld.global.L1::no_allocate', 'ld.global.L2::128B', 'ld.mmio.relaxed.sys.global', 'ldu.global'):
+        t.add(name + '.u32', address + name + '.u32 %d, [%p+8];', lambda i, a, b, c: c)
+    for name in ('st.volatile.global', 'st.relaxed.gpu.global', 'st.release.sys.global', 'st.relaxed.cta', 'st.release.gpu', 'st.global.cs', 'st.global.cg', 'st.cg', 'st.global.wt'):
+        t.add(name + '.u32', address + name + '.u32 [%p+4], %a; ld.global.u32 %d, [%p+4];', lambda i, a, b, c: a)
+    for name in ('membar.cta', 'membar.gl', 'membar.sys', 'fence.sc.cta', 'fence.acq_rel.gpu', 'fence.sc.sys', 'fence.proxy.alias', 'fence.mbarrier_init.release.cluster',
+                 'nanosleep.u32 20', 'pmevent 1', 'prefetch.global.L2 [%p]', 'prefetchu.L1 [%p]', 'prefetch.L1 [%p]',
+                 'griddepcontrol.wait', 'griddepcontrol.launch_dependents', 'cp.async.commit_group', 'cp.async.wait_all', 'cp.async.wait_group 0'):
+        t.add(name, address + name + '; mov.u32 %d, %b;', lambda i, a, b, c: b)
+    t.add('ld.volatile.shared.u32', '.shared .b32 room[256]; .reg .b32 %s, %t; mov.u32 %s, room; shl.b32 %t, %i, 2; add.u32 %s, %s, %t; '
+          'st.volatile.shared.u32 [%s], %a; ld.volatile.shared.u32 %d, [%s];', lambda i, a, b, c: a)
+    t.add('ld.const.u32', '.reg .b64 %p, %q; mov.u64 %p, table; mul.wide.u32 %q, %i, 4; and.b64 %q, %q, 12; add.u64 %p, %p, %q; ld.const.u32 %d, [%p];',
+          lambda i, a, b, c: (11, 22, 33, 44)[i % 4])
+    t.add('ld.param.u32', 'ld.param.u32 %d, [lanes]; or.b32 %d, %d, 0xffffffff;', lambda i, a, b, c: mask(32))
+    t.add('mov.b64 unpacked', '.reg .b64 %p; .reg .b32 %x; mov.b64 %p, {%a, %b}; mov.b64 {%x, %d}, %p;', lambda i, a, b, c: b)
+    t.add('mov.b32 of halves', '.reg .b16 %x, %y; mov.b32 {%x, %y}, %a; mov.b32 %d, {%y, %x};', lambda i, a, b, c: (a << 16 | a >> 16) & mask(32))
+    t.add('mov.b64 of four', '.reg .b64 %p; .reg .b16 %x, %y, %z, %w; .reg .b32 %s; mov.b64 %p, {%a, %b}; mov.b64 {%x, %y, %z, %w}, %p; mov.b32 %d, {%w, %x};',
+          lambda i, a, b, c: b >> 16 | (a & 0xffff) << 16)
+    t.add('mov.b128', '.reg .b128 %p; .reg .b64 %x, %y; mov.b64 %x, {%a, %b}; mov.b64 %y, {%c, %a}; mov.b128 %p, {%x, %y}; mov.b128 {%y, %x}, %p; '
+          '.reg .b32 %s; mov.b64 {%d, %s}, %x; xor.b32 %d, %d, %s;', lambda i, a, b, c: c ^ a)
+
+
+def spaces(t):
+    head = '.shared .b32 room[4]; .local .b32 own[4]; .reg .b64 %p, %q; .reg .pred %g, %s, %l; '
+    for pointer, load in (('shared', 'cvta.shared.u64 %p, room; '), ('local', 'cvta.local.u64 %p, own; '), ('global', 'mov.b64 %p, %in; ')):
+        body = head + load + 'isspacep.global %g, [%p]; '.replace('[%p]', '%p') + 'isspacep.shared %s, %p; isspacep.local %l, %p; '
+        body += 'selp.u32 %d, 1, 0, %g; @%s add.u32 %d, %d, 2; @%l add.u32 %d, %d, 4;'
+        t.add('isspacep ' + pointer, body, lambda i, a, b, c, r={'global': 1, 'shared': 2, 'local': 4}[pointer]: r)
+    for space in ('shared', 'local', 'global', 'const'):
+        name = {'shared': 'room', 'local': 'own', 'global': 'cell', 'const': 'table'}[space]
+        t.add('cvta.%s.u64 and back' % space, head + 'mov.u64 %%p, %s; cvta.%s.u64 %%q, %%p; cvta.to.%s.u64 %%q, %%q; setp.eq.u64 %%g, %%p, %%q; selp.u32 %%d, 1, 0, %%g;'
+              % (name, space, space), lambda i, a, b, c: 1)
+    t.add('mapa.shared::cluster.u32', head + '.reg .b32 %x, %y; mov.u32 %x, room; mapa.shared::cluster.u32 %y, %x, 0; st.shared.u32 [%x], 77; bar.warp.sync 0xffffffff; '
+          'ld.shared::cluster.u32 %d, [%y];', lambda i, a, b, c: 77, True)
+    t.add('getctarank.shared::cluster.u32', head + '.reg .b32 %x; mov.u32 %x, room; getctarank.shared::cluster.u32 %d, %x;', lambda i, a, b, c: 0)
+    t.add('createpolicy', '.reg .b64 %p; createpolicy.fractional.L2::evict_last.b64 %p, 0f3f800000; mov.u32 %d, %a;', lambda i, a, b, c: a)
+
+
+ATOMIC = {'add': lambda x, y, z, k: x + y, 'and': lambda x, y, z, k: x & y, 'or': lambda x, y, z, k: x | y, 'xor': lambda x, y, z, k: x ^ y,
+          'exch': lambda x, y, z, k: y, 'cas': lambda x, y, z, k: z if x == y else x,
+          'inc': lambda x, y, z, k: 0 if x >= y else x + 1, 'dec': lambda x, y, z, k: y if x == 0 or x > y else x - 1,
+          'min': lambda x, y, z, k: min(x, y, key=lambda v: signed(v, bits_of(k)) if k[0] == 's' else v),
+          'max': lambda x, y, z, k: max(x, y, key=lambda v: signed(v, bits_of(k)) if k[0] == 's' else v)}
+FORMS = [('add', 'u32'), ('add', 's32'), ('add', 'u64'), ('min', 'u32'), ('min', 's32'), ('min', 'u64'), ('min', 's64'), ('max', 'u32'), ('max', 's32'), ('max', 'u64'),
+         ('max', 's64'), ('and', 'b32'), ('and', 'b64'), ('or', 'b32'), ('or', 'b64'), ('xor', 'b32'), ('xor', 'b64'), ('exch', 'b32'), ('exch', 'b64'),
+         ('cas', 'b16'), ('cas', 'b32'), ('cas', 'b64'), ('inc', 'u32'), ('dec', 'u32')]
+
+
+def atomics(t):
+    """A word of each thread's own, old value and new; then all threads at one place."""
+    places = {'.global': ('mul.wide.u32 %q, %i, 12; add.u64 %p, %in, %q; ', '%p', ''),
+              '.shared': ('mov.u32 %s, room; shl.b32 %t, %i, 3; add.u32 %s, %s, %t; ', '%s', '.shared .align 8 .b8 room[2048]; '),
+              '': ('cvta.shared.u64 %p, room; mul.wide.u32 %q, %i, 8; add.u64 %p, %p, %q; ', '%p', '.shared .align 8 .b8 room[2048]; ')}
+    for op, kind in FORMS:
+        bits = bits_of(kind)
+        for space, (address, base, declare) in places.items():
+            if bits == 64 and space == '.global':
+                address = 'mul.wide.u32 %q, %i, 8; add.u64 %p, %in, %q; add.u64 %p, %p, 3072; '
+            for sem in ('', '.relaxed.gpu', '.acq_rel.cta') if op in ('add', 'cas', 'exch') else ('',):
+                name = 'atom%s%s.%s.%s' % (sem, space, op, kind)
+                load = {16: 'cvt.u16.u32 %x, %a; cvt.u16.u32 %y, %b; cvt.u16.u32 %z, %c; ', 32: 'mov.b32 %x, %a; mov.b32 %y, %b; mov.b32 %z, %c; ',
+                        64: 'mov.b64 %x, {%a, %b}; mov.b64 %y, {%b, %c}; mov.b64 %z, {%c, %a}; '}[bits]
+                # Every other thread compares with what is there.
+                same = '.reg .pred %e; .reg .b32 %o; and.b32 %o, %i, 1; setp.eq.u32 %e, %o, 0; ' + '@%e mov.b{0} %y, %x; '.format(bits) if op == 'cas' else ''
+                body = declare + '.reg .b64 %%p, %%q; .reg .b32 %%s, %%t, %%u; .reg .b%d %%x, %%y, %%z, %%w; ' % bits + address + load + same
+                plain = space or ''
+                body += 'st%s.b%d [%s], %%x; %s %%w, [%s], %%y%s; ld%s.b%d %%x, [%s]; ' % (plain, bits, base, name, base, ', %z' if op == 'cas' else '', plain, bits, base)
+                body += {16: 'mov.b32 %d, {%x, %w};', 32: 'shf.l.wrap.b32 %d, %x, %x, 7; xor.b32 %d, %d, %w;',
+                         64: 'mov.b64 {%s, %t}, %x; mov.b64 {%u, %d}, %w; xor.b32 %d, %d, %s; shf.l.wrap.b32 %u, %u, %u, 7; xor.b32 %d, %d, %u; xor.b32 %d, %d, %t;'}[bits]
+
+                def model(i, a, b, c, o=op, k=kind, n=bits):
+                    x, y, z = ((a | b << 32) & mask(n), (b | c << 32) & mask(n), (c | a << 32) & mask(n))
+                    if o == 'cas' and i % 2 == 0:
+                        y = x
+                    new = ATOMIC[o](x, y, z, k) & mask(n)
+                    if n == 16:
+                        return new | x << 16
+                    if n == 32:
+                        return (new << 7 | new >> 25) & mask(32) ^ x
+                    u = x & mask(32)
+                    return x >> 32 ^ new & mask(32) ^ (u << 7 | u >> 25) & mask(32) ^ new >> 32
+                t.add(name, body, model)
+                if op not in ('exch', 'cas') and not sem:
+                    body = body.replace('%s %%w, [%s]' % (name, base), 'mov.b%d %%w, %%x; red%s.%s.%s [%s]' % (bits, space, op, kind, base))
+                    t.add('red%s.%s.%s' % (space, op, kind), body, model)
+    together(t)
+
+
+def together(t):
+    """All lanes on one word: the result does not depend on the order; old values are a permutation, so their sum is known."""
+    for space in ('global', 'shared'):
+        base = 'add.u64 %p, %in, 0; ' if space == 'global' else 'mov.u64 %p, room; '
+        declare = '.shared .b32 room[4]; .reg .b64 %p; .reg .b32 %o, %z; .reg .pred %f; '
+        begin = base + 'setp.eq.u32 %%f, %%i, 0; @%%f st.%s.u32 [%%p], 0; bar.sync 0; ' % space
+        body = declare + begin + 'and.b32 %%z, %%a, 0xff; atom.%s.add.u32 %%o, [%%p], %%z; bar.sync 0; ld.%s.u32 %%d, [%%p];' % (space, space)
+        t.add('atom.%s.add.u32 together' % space, body, lambda i, a, b, c: sum(x[0] & 0xff for x in TRIPLES), True)
+        body = declare + begin + 'atom.%s.inc.u32 %%o, [%%p], 1000; bar.sync 0; ld.%s.u32 %%d, [%%p];' % (space, space)
+        t.add('atom.%s.inc.u32 together' % space, body, lambda i, a, b, c: 256, True)
+        body = declare + begin + 'atom.%s.max.u32 %%o, [%%p], %%a; bar.sync 0; ld.%s.u32 %%d, [%%p];' % (space, space)
+        t.add('atom.%s.max.u32 together' % space, body, lambda i, a, b, c: max(x[0] for x in TRIPLES), True)
+        # Each lane's own old value is what those before it added: all different.
+        body = declare + begin + 'atom.%s.add.u32 %%o, [%%p], 1; mov.u32 %%d, 0; mul.wide.u32 %%p, %%o, 4; add.u64 %%p, %%out, %%p; st.global.u32 [%%p], %%o; ' % space
+        body += 'bar.sync 0; mul.wide.u32 %p, %i, 4; add.u64 %p, %out, %p; ld.global.u32 %d, [%p];'
+        t.add('atom.%s.add.u32 tickets' % space, body, lambda i, a, b, c: i, True)
+
+
+def float_atomics(t):
+    def packed(function):
+        return lambda x, y: function(x & 0xffff, y & 0xffff) | function(x >> 16, y >> 16) << 16
+
+    def half(fmt):
+        return lambda x, y: NAN[fmt] if float_add(x, y, fmt) is None else float_add(x, y, fmt)
+
+    def single(flushes):
+        def run(x, y):
+            x, y = (flush(x, F32), flush(y, F32)) if flushes else (x, y)
+            r = float_add(x, y, F32)
+            return 0x7fffffff if r is None else flush(r, F32) if flushes else r
+        return run
+    for space in ('.global', '.shared'):
+        address = 'mul.wide.u32 %p, %i, 12; add.u64 %p, %in, %p; ' if space == '.global' else \
+            'mov.u64 %p, room; mul.wide.u32 %q, %i, 8; add.u64 %p, %p, %q; '
+        declare = '.shared .align 8 .b8 room[2048]; .reg .b64 %p, %q; .reg .b32 %x; '
+        for kind, function in (('f32', single(space == '.global')), ('noftz.f16x2', packed(half(F16))), ('noftz.bf16x2', packed(half(BF16)))):
+            for opcode in ('atom', 'red'):
+                name = '%s%s.add.%s' % (opcode, space, kind)
+                body = declare + address + 'st%s.b32 [%%p], %%a; ' % space
+                body += '%s %%x, [%%p], %%b; ' % name if opcode == 'atom' else 'mov.b32 %%x, %%a; %s [%%p], %%b; ' % name
+                body += 'ld%s.b32 %%d, [%%p]; shf.l.wrap.b32 %%d, %%d, %%d, 7; xor.b32 %%d, %%d, %%x;' % space
+
+                def model(i, a, b, c, f=function):
+                    new = f(a, b)
+                    return (new << 7 | new >> 25) & mask(32) ^ a
+                t.add(name, body, model)
+        for kind, fmt in (('noftz.f16', F16), ('noftz.bf16', BF16)):
+            body = declare + '.reg .b16 %y, %z; ' + address + 'st%s.b32 [%%p], %%a; cvt.u16.u32 %%y, %%b; atom%s.add.%s %%z, [%%p], %%y; ld%s.b32 %%d, [%%p];' % (space, space, kind, space)
+            t.add('atom%s.add.%s' % (space, kind), body, lambda i, a, b, c, f=half(fmt): a & 0xffff0000 | f(a & 0xffff, b & 0xffff))
+    body = '.reg .b64 %p, %q; .reg .f64 %x, %y; .reg .b32 %s; mul.wide.u32 %q, %i, 8; add.u64 %p, %in, %q; add.u64 %p, %p, 3072; mov.b64 %x, {%a, %b}; and.b32 %c, %c, 0x3fffffff; ' \
+        'mov.b64 %y, {%b, %c}; mov.b64 %x, 0d3FF8000000000000; st.global.f64 [%p], %x; atom.global.add.f64 %x, [%p], %y; add.f64 %x, %x, %y; ld.global.f64 %y, [%p]; ' \
+        '.reg .pred %f; setp.eq.f64 %f, %x, %y; selp.u32 %d, 1, 0, %f;'
+    t.add('atom.global.add.f64', body, lambda i, a, b, c: 1)
+
+
+def asynchronous(t):
+    room = '.shared .align 16 .b8 room[4096]; .reg .b64 %p, %q; .reg .b32 %s, %t, %x, %y; mov.u32 %s, room; shl.b32 %t, %i, 4; add.u32 %s, %s, %t; '
+    source = 'and.b32 %t, %i, 127; mul.wide.u32 %q, %t, 16; add.u64 %p, %in, %q; '
+    words = [w for x in TRIPLES for w in x]
+
+    def xor(values):
+        r = 0
+        for v in values:
+            r ^= v
+        return r
+    read = ''.join('ld.shared.b32 %%x, [%%s+%d]; xor.b32 %%d, %%d, %%x; ' % (4 * i) for i in range(4))
+    clear = ''.join('st.shared.b32 [%%s+%d], 0; ' % (4 * i) for i in range(4))
+    for kind, size in (('ca', 4), ('ca', 8), ('ca', 16), ('cg', 16)):
+        for extra, keep in (('', None), (', 0', 0), (', 4', 4)):
+            name = 'cp.async.%s.shared.global [%%s], [%%p], %d%s' % (kind, size, extra)
+            count = (size if keep is None else min(keep, size)) // 4
+            t.add(name, room + source + clear + name + '; cp.async.commit_group; cp.async.wait_group 0; ' + read,
+                  lambda i, a, b, c, n=count: xor(words[i % 128 * 4:i % 128 * 4 + n]))
+    t.add('cp.async of varying size', room + source + clear + 'and.b32 %y, %a, 15; cp.async.cg.shared.global [%s], [%p], 16, %y; cp.async.wait_all; ' + read,
+          lambda i, a, b, c: xor((lambda data: [int.from_bytes(data[k:k + 4], 'little') for k in range(0, 16, 4)])(
+              b''.join(w.to_bytes(4, 'little') for w in words[i % 128 * 4:i % 128 * 4 + 4])[:a & 15] + bytes(16 - (a & 15)))))
+    barrier = '.shared .align 8 .b64 bar; .reg .b64 %m, %w; .reg .b32 %n; .reg .pred %f, %g; mov.u32 %n, bar; setp.eq.u32 %f, %i, 0; '
+    init = '@%f mbarrier.init.shared.b64 [%n], 256; bar.sync 0; '
+    wait = 'WAIT: mbarrier.%s.shared.b64 %%g, [%%n], %s; @!%%g bra WAIT; '
+    rest = 'xor.b32 %%t, %%i, 255; shl.b32 %%t, %%t, 2; mov.u32 %%s, room; add.u32 %%t, %%s, %%t; shl.b32 %%x, %%i, 2; add.u32 %%s, %%s, %%x; '
+    room2 = '.shared .b32 room[256]; .reg .b32 %s, %t, %x; ' + rest.replace('%%', '%')
+    for name, how in (('test_wait', '%w'), ('try_wait', '%w'), ('test_wait.parity', '0'), ('try_wait.parity', '0')):
+        body = barrier + room2 + init + 'st.shared.b32 [%s], %a; mbarrier.arrive.shared.b64 %w, [%n]; ' + wait % (name, how) + 'ld.shared.b32 %d, [%t];'
+        t.add('mbarrier.%s.shared.b64' % name, body, lambda i, a, b, c: TRIPLES[255 - i][0], True)
+    body = barrier + '.shared .align 16 .b8 room[1024]; .reg .b32 %s, %t, %x; mov.u32 %s, room; ' \
+        '@%f mbarrier.init.shared::cta.b64 [%n], 1; bar.sync 0; ' \
+        '@%f mbarrier.arrive.expect_tx.shared::cta.b64 %w, [%n], 1024; ' \
+        '@%f cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%s], [%in], 1024, [%n]; ' \
+        'WAIT: mbarrier.try_wait.parity.shared::cta.b64 %g, [%n], 0; @!%g bra WAIT; shl.b32 %t, %i, 2; add.u32 %s, %s, %t; ld.shared.b32 %d, [%s];'
+    t.add('cp.async.bulk.shared::cluster.global', body, lambda i, a, b, c: words[i], True)
+    body = barrier + room2 + '@%f mbarrier.init.shared.b64 [%n], 256; bar.sync 0; st.shared.b32 [%s], %b; cp.async.mbarrier.arrive.noinc.shared.b64 [%n]; ' \
+        'WAIT: mbarrier.test_wait.parity.shared.b64 %g, [%n], 0; @!%g bra WAIT; mbarrier.inval.shared.b64 [%n]; ld.shared.b32 %d, [%t];'
+    t.add('cp.async.mbarrier.arrive.noinc.shared.b64', body, lambda i, a, b, c: TRIPLES[255 - i][1], True)
+    t.add('mbarrier.pending_count.b64', barrier + init + 'setp.eq.u32 %f, %i, 0; @%f mbarrier.arrive.noComplete.shared.b64 %w, [%n], 6; '
+          '@!%f mov.b64 %w, 0; mbarrier.pending_count.b64 %d, %w;', lambda i, a, b, c: 256 if i == 0 else 0, True)
+
+
+def barriers(t):
+    room = '.shared .b32 room[256]; .reg .b32 %s, %t, %x; mov.u32 %s, room; shl.b32 %x, %i, 2; add.u32 %t, %s, %x; xor.b32 %x, %x, 1020; add.u32 %s, %s, %x; st.shared.b32 [%t], %a; '
+    for name in ('bar.sync 0', 'bar.sync 3, 256', 'barrier.sync 5', 'barrier.sync.aligned 1, 256', 'bar.cta.sync 0'):
+        t.add(name, room + name + '; ld.shared.b32 %d, [%s];', lambda i, a, b, c: TRIPLES[255 - i][0], True)
+    odd = '.reg .pred %p, %q; .reg .b32 %o; and.b32 %o, %a, 1; setp.eq.u32 %p, %o, 1; '
+    count = sum(x[0] & 1 for x in TRIPLES)
+    t.add('bar.red.popc.u32', odd + 'bar.red.popc.u32 %d, 0, %p;', lambda i, a, b, c: count, True)
+    t.add('bar.red.and.pred', odd + 'bar.red.and.pred %q, 0, %p; selp.u32 %d, 1, 2, %q;', lambda i, a, b, c: 2, True)
+    t.add('bar.red.or.pred', odd + 'bar.red.or.pred %q, 1, 256, !%p; selp.u32 %d, 1, 2, %q;', lambda i, a, b, c: 1, True)
+    body = room + '.reg .pred %p; setp.lt.u32 %p, %i, 128; @%p bra FIRST; bar.sync 2, 256; ld.shared.b32 %d, [%s]; bra ALL; FIRST: bar.arrive 2, 256; mov.u32 %d, %b; ALL: '
+    t.add('bar.arrive', body, lambda i, a, b, c: b if i < 128 else TRIPLES[255 - i][0], True)
+
+
+def main():
+    t = Tests()
+    t.file.text[0] += '.const .align 4 .u32 table[4] = { 11, 22, 33, 44 };\n.global .align 4 .u32 cell;\n'
+    for family in (accesses, modifiers, spaces, atomics, float_atomics, asynchronous, barriers):
+        family(t)
+    t.file.save(sys.argv[1])
+
+
+if __name__ == '__main__':
+    main()
