@@ -6,6 +6,8 @@
 
 #include "ptx/parser.h"
 
+enum { HIGHEST_FILE = 1 << 20 };
+
 /* ---- errors and tokens ---- */
 
 _Noreturn void parser_fail(struct parser *p, struct ptx_location location, const char *format, ...)
@@ -113,7 +115,7 @@ static void read_file(struct parser *p)
 	struct ptx_location location = token_location(&p->token);
 	parser_next(p);
 	uint32_t number = parser_take_count(p);
-	if (number > p->module->text_length)
+	if (number > HIGHEST_FILE)
 		parser_fail(p, location, "file number %u is too large", number);
 	const char *name = take_string(p);
 	while (p->module->files.count <= number)
