@@ -22,6 +22,8 @@ enum {
 	ZERO_ADDEND = -3000,
 	SPECIAL_EXPONENT = 10000,
 	MAX_STEP = 32,
+	MODERATE = 40,            /* exponents up to here, both ways: products and scales stay normal floats */
+	LEAST_NARROW = -100,      /* below all products of such; its scale is still a float */
 	LEAST_F32 = -132, LEAST_F16 = -20,
 	SATURATED = 16,           /* products that are added before integers saturate */
 };
@@ -34,6 +36,8 @@ struct builder {
 	LLVMValueRef a_value, a_exponent; /* A by element, in the fragments' order */
 	LLVMValueRef b_value, b_exponent; /* B as k rows of 8 */
 	LLVMValueRef row;                 /* i64: of D, being made */
+	LLVMValueRef beyond;              /* a mask by lane, of wide formats: see note_range() */
+	bool narrow;                      /* products are made of values; else of fractions, which have no range */
 };
 
 unsigned mma_register_bits(enum ptx_type type)
@@ -197,11 +201,12 @@ static int least_exponent(enum ptx_type type)
 /* The exponent in its format. Zeros and specials (infinity, NaN) have ones of their own. */
 static LLVMValueRef element_exponent(struct emitter *e, enum ptx_type type, LLVMValueRef v, int zero)
 {
-	LLVMValueRef field = and_(e, lshr_(e, as_int(e, v), kbits(e, 32, 23)), kbits(e, 32, 0xff)), r;
+	LLVMValueRef magnitude = and_(e, as_int(e, v), kbits(e, 32, 0x7fffffff)), field = lshr_(e, magnitude, kbits(e, 32, 23)), r;
 	r = sub_(e, field, kbits(e, 32, 127));
 	r = intrinsic2(e, "llvm.smax", r, kbits(e, 32, (uint64_t)least_exponent(type)));
 	r = select_(e, icmp_(e, LLVMIntEQ, field, kbits(e, 32, 0xff)), kbits(e, 32, SPECIAL_EXPONENT), r);
-	return select_(e, fcmp_(e, LLVMRealOEQ, v, LLVMConstNull(LLVMTypeOf(v))), kbits(e, 32, (uint64_t)zero), r);
+	/* as integers: a comparison of floats that were halves is made of halves, lane by lane */
+	return select_(e, icmp_(e, LLVMIntEQ, magnitude, kbits(e, 32, 0)), kbits(e, 32, (uint64_t)zero), r);
 }
 
 /* v / 2^exponent, in ±[1, 2) or below; specials stay. */
@@ -214,12 +219,23 @@ static LLVMValueRef fraction_of(struct emitter *e, LLVMValueRef v)
 	return select_(e, icmp_(e, LLVMIntEQ, field, kbits(e, 32, 0x7f800000)), v, normal);
 }
 
-/* What products are made of: values where they are narrow, else significands. */
-static void take_apart(struct emitter *e, enum ptx_type type, LLVMValueRef bits, LLVMValueRef *value, LLVMValueRef *exponent)
+/* An element of a wide format that a product of narrow ones could not have. */
+static void note_range(struct builder *b, LLVMValueRef exponent)
 {
-	LLVMValueRef v = element_value(e, type, bits);
-	*exponent = element_exponent(e, type, v, ZERO_EXPONENT);
-	*value = is_narrow(type) ? v : fraction_of(e, v);
+	struct emitter *e = b->e;
+	if (!b->beyond)
+		return;
+	LLVMValueRef out = icmp_(e, LLVMIntUGT, add_(e, exponent, kbits(e, 32, MODERATE)), kbits(e, 32, 2 * MODERATE));
+	out = and_(e, out, icmp_(e, LLVMIntNE, exponent, kbits(e, 32, (uint64_t)ZERO_EXPONENT)));
+	LLVMValueRef before = load_at(b, piece_int(e, 32), i32_type(b), b->beyond, k64(b, 0), 32);
+	store_at(b, or_(e, before, LLVMBuildSExt(e->b, out, piece_int(e, 32), "")), i32_type(b), b->beyond, k64(b, 0), 32);
+}
+
+static void take_apart(struct builder *b, enum ptx_type type, LLVMValueRef bits, LLVMValueRef *value, LLVMValueRef *exponent)
+{
+	*value = element_value(b->e, type, bits);
+	*exponent = element_exponent(b->e, type, *value, ZERO_EXPONENT);
+	note_range(b, *exponent);
 }
 
 static LLVMTypeRef element_type(struct builder *b, enum ptx_type type)
@@ -238,7 +254,7 @@ static void prepare_a(struct builder *b)
 	LLVMTypeRef unit = element_bits(tile->a) < 8 ? LLVMInt8TypeInContext(e->context) : element;
 	LLVMValueRef bits = load_at(b, LLVMVectorType(element, COLUMNS), unit, b->a, start, 4);
 	if (is_float_product(tile)) {
-		take_apart(e, tile->a, bits, &value, &exponent);
+		take_apart(b, tile->a, bits, &value, &exponent);
 		store_at(b, exponent, i32_type(b), b->a_exponent, loop.index, 32);
 	} else {
 		value = element_value(e, tile->a, bits);
@@ -267,7 +283,7 @@ static void prepare_b(struct builder *b)
 		LLVMValueRef words = column_words(b, k / (4 * b->elements), in_block / b->elements, i32_type(b)), value, exponent;
 		LLVMValueRef element = lshr_(e, words, kbits(e, 32, in_block % b->elements * bits)), at = k64(b, k * COLUMNS);
 		if (is_float_product(tile)) {
-			take_apart(e, tile->b, element, &value, &exponent);
+			take_apart(b, tile->b, element, &value, &exponent);
 			store_at(b, exponent, i32_type(b), b->b_exponent, at, 32);
 		} else {
 			value = element_value(e, tile->b, element);
@@ -378,7 +394,7 @@ static LLVMValueRef cut_sum(struct emitter *e, LLVMValueRef sum, LLVMValueRef *i
 	return as_type(e, bits, PTX_F32);
 }
 
-/* sum × 2^(largest - fraction) for the narrow formats; to f16 it is rounded to odd first, then to nearest. */
+/* sum × 2^(largest - fraction) for narrow products; to f16 it is rounded to odd first, then to nearest. */
 static LLVMValueRef finish_narrow(struct builder *b, LLVMValueRef sum, LLVMValueRef largest)
 {
 	struct emitter *e = b->e;
@@ -434,7 +450,7 @@ static LLVMValueRef product(struct builder *b, unsigned k)
 static LLVMValueRef float_step(struct builder *b, LLVMValueRef c, unsigned first, unsigned count)
 {
 	struct emitter *e = b->e;
-	bool narrow = is_narrow(b->tile->a), to_half = b->tile->d == PTX_F16;
+	bool narrow = b->narrow, to_half = b->tile->d == PTX_F16;
 	unsigned fraction = fraction_bits(b->tile);
 	LLVMValueRef exponents[MAX_STEP], products = NULL, sum, c_exponent;
 	c_exponent = element_exponent(e, to_half ? PTX_F16 : PTX_F32, c, ZERO_ADDEND);
@@ -446,7 +462,7 @@ static LLVMValueRef float_step(struct builder *b, LLVMValueRef c, unsigned first
 	LLVMValueRef least = kbits(e, 32, (uint64_t)(to_half ? LEAST_F16 : LEAST_F32)), safe, r;
 	LLVMValueRef largest = intrinsic2(e, "llvm.smax", intrinsic2(e, "llvm.smax", products, c_exponent), least);
 	if (narrow) {
-		safe = intrinsic2(e, "llvm.smax", largest, kbits(e, 32, (uint64_t)-60));
+		safe = intrinsic2(e, "llvm.smax", largest, kbits(e, 32, (uint64_t)LEAST_NARROW));
 		LLVMValueRef scale = power(e, sub_(e, kbits(e, 32, fraction), safe));
 		sum = truncated(e, fmul_(e, c, scale));
 		for (unsigned i = 0; i < count; i++)
@@ -516,24 +532,68 @@ static LLVMValueRef double_row(struct builder *b, LLVMValueRef c)
 	return c;
 }
 
-static void build_body(struct builder *b)
+static void product_rows(struct builder *b)
 {
-	struct emitter *e = b->e;
 	const struct mma_tile *tile = b->tile;
 	bool bits = tile->a == PTX_B1, doubles = tile->a == PTX_F64;
-	if (!bits && !doubles) {
-		b->a_value = array(b, f32_type(b), tile->m * tile->k);
-		b->b_value = array(b, f32_type(b), COLUMNS * tile->k);
-		b->a_exponent = array(b, i32_type(b), tile->m * tile->k);
-		b->b_exponent = array(b, i32_type(b), COLUMNS * tile->k);
-		prepare_a(b);
-		prepare_b(b);
-	}
 	struct loop loop = loop_open(b, tile->m, 1);
 	b->row = loop.index;
 	LLVMValueRef c = load_row(b);
 	store_row(b, bits ? bit_row(b, c) : doubles ? double_row(b, c) : is_float_product(tile) ? float_row(b, c) : integer_row(b, c));
 	loop_close(b, loop);
+}
+
+static void to_fractions(struct builder *b, LLVMValueRef values, unsigned count)
+{
+	struct emitter *e = b->e;
+	struct loop loop = loop_open(b, count, COLUMNS);
+	LLVMValueRef v = load_at(b, piece_type(e, PTX_F32), f32_type(b), values, loop.index, 32);
+	store_at(b, fraction_of(e, v), f32_type(b), values, loop.index, 32);
+	loop_close(b, loop);
+}
+
+/* Where every element is in the range of the narrow formats, as nearly always, so is the product. */
+static void wide_rows(struct builder *b)
+{
+	struct emitter *e = b->e;
+	LLVMBasicBlockRef wide = new_block(e, "wide"), narrow = new_block(e, "narrow"), done = new_block(e, "done");
+	LLVMValueRef beyond = load_at(b, piece_int(e, 32), i32_type(b), b->beyond, k64(b, 0), 32);
+	LLVMBuildCondBr(e->b, any_lane(e, icmp_(e, LLVMIntNE, beyond, kbits(e, 32, 0))), wide, narrow);
+	LLVMPositionBuilderAtEnd(e->b, wide);
+	to_fractions(b, b->a_value, b->tile->m * b->tile->k);
+	to_fractions(b, b->b_value, COLUMNS * b->tile->k);
+	b->narrow = false;
+	product_rows(b);
+	LLVMBuildBr(e->b, done);
+	LLVMPositionBuilderAtEnd(e->b, narrow);
+	b->narrow = true;
+	product_rows(b);
+	LLVMBuildBr(e->b, done);
+	LLVMPositionBuilderAtEnd(e->b, done);
+}
+
+static void build_body(struct builder *b)
+{
+	struct emitter *e = b->e;
+	const struct mma_tile *tile = b->tile;
+	bool wide = is_float_product(tile) && !is_narrow(tile->a);
+	if (tile->a != PTX_B1 && tile->a != PTX_F64) {
+		b->a_value = array(b, f32_type(b), tile->m * tile->k);
+		b->b_value = array(b, f32_type(b), COLUMNS * tile->k);
+		b->a_exponent = array(b, i32_type(b), tile->m * tile->k);
+		b->b_exponent = array(b, i32_type(b), COLUMNS * tile->k);
+		if (wide) {
+			b->beyond = array(b, i32_type(b), COLUMNS);
+			store_at(b, LLVMConstNull(piece_int(e, 32)), i32_type(b), b->beyond, k64(b, 0), 32);
+		}
+		prepare_a(b);
+		prepare_b(b);
+	}
+	b->narrow = !wide;
+	if (wide)
+		wide_rows(b);
+	else
+		product_rows(b);
 	LLVMBuildRetVoid(e->b);
 }
 
