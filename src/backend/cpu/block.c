@@ -10,18 +10,24 @@
 
 /* ---- switching between groups ------------------------------------------------------------------ */
 
+/* Which groups can run, and which wait at a barrier, is kept in bits: releasing a barrier is an or. */
 static struct group *next_ready(struct block_run *run)
 {
-	if (!run->ready)
-		return NULL;
-	uint32_t i = (uint32_t)(run->current - run->groups);
-	for (uint32_t k = 0; k < run->group_count; k++) {
-		if (++i >= run->group_count)
-			i = 0;
-		if (run->groups[i].state == GROUP_READY)
-			return &run->groups[i];
+	uint32_t i = run->current->index, word = i / 64;
+	uint64_t bits = run->ready[word] & ~UINT64_C(1) << i % 64; /* those behind the current one */
+	for (uint32_t k = 0; !bits && k < run->words; k++) {
+		word = word + 1 == run->words ? 0 : word + 1;
+		bits = run->ready[word];
 	}
-	return NULL;
+	return bits ? &run->groups[word * 64 + (uint32_t)__builtin_ctzll(bits)] : NULL;
+}
+
+bool cpu_block_can_run(const struct block_run *run)
+{
+	uint64_t any = 0;
+	for (uint32_t i = 0; i < run->words; i++)
+		any |= run->ready[i];
+	return any;
 }
 
 /* The current group has to wait: others run until it is ready again. */
@@ -43,13 +49,18 @@ static void group_wait(struct block_run *run)
 static void make_ready(struct block_run *run, struct group *group)
 {
 	group->state = GROUP_READY;
-	run->ready++;
+	run->ready[group->index / 64] |= UINT64_C(1) << group->index % 64;
 }
 
 static void make_waiting(struct block_run *run, struct group *group, enum group_state state)
 {
 	group->state = (uint8_t)state;
-	run->ready--;
+	run->ready[group->index / 64] &= ~(UINT64_C(1) << group->index % 64);
+}
+
+static bool is_ready(const struct block_run *run, const struct group *group)
+{
+	return run->ready[group->index / 64] >> group->index % 64 & 1;
 }
 
 /* ---- barriers --------------------------------------------------------------------------------- */
@@ -63,16 +74,14 @@ static bool barrier_complete(const struct block_run *run, const struct barrier *
 static uint32_t barrier_release(struct block_run *run, struct barrier *barrier)
 {
 	uint32_t result = barrier->op == 1 ? barrier->popc : barrier->op == 2 ? !barrier->missing : barrier->popc != 0;
-	uint8_t id = (uint8_t)(barrier - run->barriers);
-	for (uint32_t i = 0; barrier->waiting && i < run->group_count; i++) {
-		struct group *group = &run->groups[i];
-		if (group->state != GROUP_AT_BARRIER || group->barrier != id)
-			continue;
-		group->result = result;
-		make_ready(run, group);
-		barrier->waiting--;
+	for (uint32_t i = 0; i < run->words; i++) {
+		run->ready[i] |= barrier->waiting[i];
+		for (uint64_t left = barrier->op ? barrier->waiting[i] : 0; left; left &= left - 1)
+			run->groups[i * 64 + (uint32_t)__builtin_ctzll(left)].result = result;
+		barrier->waiting[i] = 0;
 	}
-	*barrier = (struct barrier){ 0 };
+	barrier->arrived = barrier->popc = barrier->missing = barrier->op = 0;
+	run->begun &= ~(1u << (barrier - run->barriers));
 	return result;
 }
 
@@ -81,8 +90,9 @@ static struct group *group_of(struct block_run *run, uint32_t thread)
 	return &run->groups[thread >> run->lane_shift];
 }
 
-static void barrier_arrive(struct group *group, struct barrier *barrier, uint32_t count)
+static void barrier_arrive(struct block_run *run, struct group *group, struct barrier *barrier, uint32_t count)
 {
+	run->begun |= 1u << (barrier - run->barriers);
 	barrier->arrived += group->units;
 	barrier->expected = count ? (uint32_t)align_up(count, WARP) : 0;
 }
@@ -98,11 +108,11 @@ uint32_t cpu_block_barrier(struct cpu_block *block, uint32_t first_thread, uint3
 		barrier->missing += (uint32_t)__builtin_popcount(~predicate & mask);
 		barrier->op = op;
 	}
-	barrier_arrive(group, barrier, count);
+	barrier_arrive(run, group, barrier, count);
 	if (barrier_complete(run, barrier))
 		return barrier_release(run, barrier);
 	group->barrier = (uint8_t)(id % BARRIERS);
-	barrier->waiting++;
+	barrier->waiting[group->index / 64] |= UINT64_C(1) << group->index % 64;
 	make_waiting(run, group, GROUP_AT_BARRIER);
 	group_wait(run);
 	return group->result;
@@ -113,7 +123,7 @@ void cpu_block_barrier_arrive(struct cpu_block *block, uint32_t first_thread, ui
 	struct block_run *run = block->worker;
 	struct barrier *barrier = &run->barriers[id % BARRIERS];
 	(void)mask;
-	barrier_arrive(group_of(run, first_thread), barrier, count);
+	barrier_arrive(run, group_of(run, first_thread), barrier, count);
 	if (barrier_complete(run, barrier))
 		barrier_release(run, barrier);
 }
@@ -262,15 +272,16 @@ void cpu_grid_release(struct block_run *run)
 
 static void group_exit(struct block_run *run, struct group *group)
 {
-	group->state = GROUP_DONE;
-	run->ready--;
+	make_waiting(run, group, GROUP_DONE);
 	run->alive--;
 	run->exited += group->units;
 	if (!run->alive)
 		return;
-	for (int i = 0; i < BARRIERS; i++)
-		if (run->barriers[i].arrived && !run->barriers[i].expected && barrier_complete(run, &run->barriers[i]))
-			barrier_release(run, &run->barriers[i]);
+	for (uint32_t left = run->begun; left; left &= left - 1) {
+		struct barrier *barrier = &run->barriers[__builtin_ctz(left)];
+		if (!barrier->expected && barrier_complete(run, barrier))
+			barrier_release(run, barrier);
+	}
 	if (run->lanes == 1)
 		exchange_after_exit(run, group);
 }
@@ -289,15 +300,19 @@ static void group_main(void *argument)
 
 void cpu_block_begin(struct block_run *run)
 {
-	run->alive = run->ready = run->group_count;
+	run->alive = run->group_count;
 	run->exited = run->at_grid = 0;
 	run->grid_arrived = false;
-	memset(run->barriers, 0, sizeof run->barriers);
-	memset(run->warps, 0, sizeof run->warps);
+	/* What the last block left behind: it may have been ended, or have arrived where nobody waited. */
+	for (; run->begun; run->begun &= run->begun - 1)
+		memset(&run->barriers[__builtin_ctz(run->begun)], 0, sizeof run->barriers[0]);
+	run->words = (run->group_count + 63) / 64;
+	if (run->lanes == 1)
+		memset(run->warps, 0, sizeof run->warps);
 	run->current = &run->groups[run->group_count - 1]; /* so that the first is next */
 	for (uint32_t i = 0; i < run->group_count; i++) {
 		struct group *group = &run->groups[i];
-		group->state = GROUP_READY;
+		make_ready(run, group);
 		if (run->lanes == 1)
 			run->warps[i / WARP].alive |= UINT32_C(1) << i % WARP;
 		if (run->direct)
@@ -326,6 +341,8 @@ static void describe_waiting(const struct block_run *run, char *out, size_t size
 	out[0] = 0;
 	for (uint32_t i = 0; i < run->group_count && used + 80 < size; i++) {
 		const struct group *group = &run->groups[i];
+		if (is_ready(run, group))
+			continue;
 		if (group->state == GROUP_AT_BARRIER)
 			used += (size_t)snprintf(out + used, size - used, ", threads %u to %u at barrier %u (%u of %u)", group->first,
 						 group->end - 1, group->barrier, run->barriers[group->barrier].arrived,

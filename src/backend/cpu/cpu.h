@@ -370,6 +370,7 @@ enum group_state { GROUP_DONE, GROUP_READY, GROUP_AT_BARRIER, GROUP_IN_EXCHANGE,
 struct group {
 	struct fiber fiber;
 	struct block_run *run;
+	uint32_t index;           /* among its block's */
 	uint32_t first, end;
 	uint32_t units;           /* what it counts at barriers: its threads, the block's last warp rounded up */
 	uint8_t state;            /* enum group_state */
@@ -384,7 +385,7 @@ struct barrier {
 	uint32_t arrived, expected; /* units; expected 0: all that have not exited */
 	uint32_t popc, missing;     /* threads whose predicate was true, false */
 	uint32_t op;
-	uint32_t waiting;           /* groups */
+	uint64_t waiting[MAX_BLOCK_THREADS / 64]; /* groups, a bit each */
 };
 
 enum { BARRIERS = 16 };
@@ -396,7 +397,10 @@ struct block_run {
 	uint64_t number;          /* of the block, x fastest */
 	struct group *groups, *current;
 	uint32_t group_count, group_capacity, lanes, lane_shift;
-	uint32_t alive, ready;    /* groups not done; of them those that can run */
+	uint32_t alive;           /* groups not done */
+	uint32_t words;           /* of group bits in use */
+	uint64_t ready[MAX_BLOCK_THREADS / 64]; /* groups that can run, a bit each */
+	uint32_t begun;           /* barriers that somebody has arrived at, a bit each */
 	uint32_t units, exited;   /* of barriers: all, of those exited */
 	uint32_t at_grid;         /* groups at the grid barrier */
 	uint32_t grid_generation; /* that was when the block arrived there */
@@ -438,6 +442,7 @@ void *cpu_run_stack(const struct block_run *run, uint32_t index, size_t *size); 
 void cpu_block_begin(struct block_run *run);
 /* Runs the block's groups until none can run, or one has yielded for all. */
 void cpu_block_continue(struct block_run *run, struct fiber *home);
+bool cpu_block_can_run(const struct block_run *run);
 void cpu_block_report_stuck(struct block_run *run);
 _Noreturn void cpu_block_stuck(struct block_run *run); /* reports, and ends the launch */
 void cpu_grid_arrive(struct block_run *run);

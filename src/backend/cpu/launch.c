@@ -191,7 +191,7 @@ static bool together_continue(struct together *t, struct block_run *run, bool *o
 		return false;
 	else if (run->at_grid == run->alive)
 		cpu_grid_arrive(run);
-	else if (!run->ready)
+	else if (!cpu_block_can_run(run))
 		cpu_block_report_stuck(run), *over = true;
 	return true;
 }

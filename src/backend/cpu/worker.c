@@ -254,6 +254,7 @@ bool cpu_run_bind(struct block_run *run, struct launch *launch, struct fiber *ho
 	uint32_t threads = launch->abi.block[0] * launch->abi.block[1] * launch->abi.block[2];
 	run->launch = launch;
 	run->home = home;
+	memset(run->ready, 0, sizeof run->ready);
 	block->launch = &launch->abi;
 	block->parameters = launch->abi.parameters;
 	block->symbols = launch->abi.symbols;
@@ -277,6 +278,7 @@ bool cpu_run_bind(struct block_run *run, struct launch *launch, struct fiber *ho
 	for (uint32_t i = 0; i < run->group_count; i++) {
 		struct group *group = &run->groups[i];
 		group->run = run;
+		group->index = i;
 		group->first = i * run->lanes;
 		group->end = group->first + run->lanes < threads ? group->first + run->lanes : threads;
 		group->units = group_units(run, group);
