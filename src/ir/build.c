@@ -3,6 +3,18 @@
 
 #include <stdlib.h>
 
+/* Instructions times chunks above which compiling a kernel as vectors takes longer than most programs run it for: such
+ * kernels (sorts and look-back scans with everything unrolled) get the scalar form. */
+enum { LARGEST_VECTOR_CODE = 16000 };
+
+static size_t count_instructions(const struct ir_func *func)
+{
+	size_t count = 0;
+	for (uint32_t i = 0; i < func->order_count; i++)
+		count += func->blocks.data[func->order[i]].insts.count;
+	return count;
+}
+
 /* Threads that one call runs. A warp where lanes of a warp meet or exchange values, or where a barrier makes each
  * group a fiber (fewer switches); else one native vector, which needs the fewest registers. */
 void ir_choose_lanes(struct ir_func *func)
@@ -17,6 +29,8 @@ void ir_choose_lanes(struct ir_func *func)
 		lanes = 1; /* what is called runs a thread at a time, and may meet other threads */
 	if (!lanes)
 		lanes = func->flags_used & meets ? 32 : width;
+	if (!options->lanes && count_instructions(func) * lanes / width > LARGEST_VECTOR_CODE)
+		lanes = 1;
 	if (lanes == 1)
 		width = 1;
 	if (lanes < width)
