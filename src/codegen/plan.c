@@ -174,19 +174,30 @@ static bool heads_loop(const struct ir_func *func, uint32_t block)
 	return l != IR_NONE && func->loops.data[l].header == block;
 }
 
-static void find_skips(struct plan *plan)
+/* May the blocks that share `node`'s mask run with no lane at all? Not where a loop would have to end by itself. */
+static void find_cheap_classes(const struct plan *plan, bool *cheap)
 {
 	const struct ir_func *func = plan->func;
+	memset(cheap, 1, plan->node_count);
+	for (uint32_t i = 0; i < func->order_count; i++) {
+		uint32_t block = func->order[i], class = plan->nodes[block].mask_class;
+		if (class != IR_NONE && (!is_cheap(&func->blocks.data[block]) || heads_loop(func, block)))
+			cheap[class] = false;
+	}
+}
+
+static void find_skips(struct plan *plan)
+{
+	bool *cheap = malloc(plan->node_count);
+	find_cheap_classes(plan, cheap);
 	for (uint32_t i = 0; i < plan->sequence_count; i++) {
 		uint32_t node = plan->sequence[i];
 		struct plan_node *n = &plan->nodes[node];
 		n->skip = IR_NONE;
-		if (node >= func->blocks.count || !n->pending_count || n->mask_class != node)
-			continue;
-		if (is_cheap(&func->blocks.data[node]) && !heads_loop(func, node))
-			continue;
-		n->skip = go(plan, node, NULL, 0);
+		if (node < plan->func->blocks.count && n->pending_count && n->mask_class == node && !cheap[node])
+			n->skip = go(plan, node, NULL, 0);
 	}
+	free(cheap);
 }
 
 /* ---- mask classes ------------------------------------------------------------------------------------------------ */

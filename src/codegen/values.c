@@ -784,8 +784,11 @@ void set_value_chunk(struct emitter *e, const struct ptx_operand *op, LLVMValueR
 		LLVMValueRef old = read_old(e, def, true);
 		v = LLVMBuildSelect(e->b, read_guard(e), v, old, "");
 	}
-	if (ir_value(e, def->value)->shape.kind != IR_UNIFORM || chunk == 0)
+	enum ir_shape_kind kind = ir_value(e, def->value)->shape.kind;
+	if (kind != IR_UNIFORM || chunk == 0)
 		keep(e, def->value, v);
+	if (kind == IR_AFFINE)
+		e->state->values[def->value].base[chunk] = lane_get(e, v, 0);
 	e->piece = piece;
 	e->chunk = old_chunk;
 	e->w = w;

@@ -317,6 +317,8 @@ static struct ir_shape shape_result(struct uniform *u, const struct ir_inst *ins
 		bool grouped = ptx_has(in->form, MOD_sync) && in->operand_count && count && a[count - 1].kind != IR_UNIFORM;
 		return shape_of(grouped ? IR_VARYING : IR_UNIFORM, bits);
 	}
+	if (row->flags & ISA_BARRIER) /* a reduction over all threads that meet */
+		return shape_of(IR_UNIFORM, bits);
 	if (row->flags & (ISA_ATOMIC | ISA_CALL))
 		return shape_of(IR_VARYING, bits);
 	if (row->flags & ISA_READS) {

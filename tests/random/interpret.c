@@ -26,7 +26,7 @@ struct thread {
 	bool carry;
 	struct frame frames[MAX_DEPTH];
 	unsigned depth; /* of frames */
-	uint8_t *stack;
+	uint8_t *stack, *stack_written; /* written: which of its bytes were */
 	size_t stack_used;
 };
 
@@ -44,7 +44,7 @@ struct machine {
 	struct map globals;     /* name -> memory, of the module's variables */
 	uint8_t **global_memory;
 	struct map shared;      /* name -> offset + 1 */
-	uint8_t *shared_memory;
+	uint8_t *shared_memory, *shared_written;
 	struct thread *threads;
 	uint32_t thread_count, block[3];
 	uint64_t steps;
@@ -293,6 +293,30 @@ static uint8_t *memory_at(struct machine *m, struct thread *t, const struct ptx_
 	return (uint8_t *)(uintptr_t)at;
 }
 
+/* Shared and local memory begin without values. NULL: other memory, which has them. */
+static uint8_t *written_at(struct machine *m, struct thread *t, const uint8_t *at)
+{
+	if (within(m->shared_memory, SHARED_BYTES, (uint64_t)(uintptr_t)at, 1))
+		return m->shared_written + (at - m->shared_memory);
+	if (within(t->stack, STACK_BYTES, (uint64_t)(uintptr_t)at, 1))
+		return t->stack_written + (at - t->stack);
+	return NULL;
+}
+
+static void check_written(struct machine *m, struct thread *t, const struct ptx_instruction *in, const uint8_t *at, size_t bytes)
+{
+	const uint8_t *written = written_at(m, t, at);
+	if (written && memchr(written, 0, bytes))
+		stop(m, INTERPRET_INVALID, in, "memory is read before it is written");
+}
+
+static void mark_written(struct machine *m, struct thread *t, const uint8_t *at, size_t bytes)
+{
+	uint8_t *written = written_at(m, t, at);
+	if (written)
+		memset(written, 1, bytes);
+}
+
 static uint64_t address_of(struct machine *m, struct thread *t, const struct ptx_instruction *in, const struct ptx_operand *op)
 {
 	enum ptx_space space = in->form->space;
@@ -317,6 +341,7 @@ static void load(struct machine *m, struct thread *t, const struct ptx_instructi
 		stop(m, INTERPRET_INVALID, in, "misaligned access");
 	for (unsigned i = 0; i < count; i++) {
 		uint64_t v = 0;
+		check_written(m, t, in, at + bytes * i, bytes);
 		memcpy(&v, at + bytes * i, bytes);
 		write_operand(t, d->kind == PTX_OP_VECTOR ? &d->parts[i] : d, v, type);
 	}
@@ -335,6 +360,7 @@ static void store(struct machine *m, struct thread *t, const struct ptx_instruct
 	for (unsigned i = 0; i < count; i++) {
 		uint64_t v = read_operand(m, t, in, b->kind == PTX_OP_VECTOR ? &b->parts[i] : b, (unsigned)bytes * 8);
 		memcpy(at + bytes * i, &v, bytes);
+		mark_written(m, t, at + bytes * i, bytes);
 	}
 }
 
@@ -378,6 +404,7 @@ static void atomic(struct machine *m, struct thread *t, const struct ptx_instruc
 	uint64_t b = read_operand(m, t, in, &in->operands[first + 1], bits), c = 0, old = 0;
 	if (ptx_has(in->form, MOD_cas))
 		c = read_operand(m, t, in, &in->operands[first + 2], bits);
+	check_written(m, t, in, at, bits / 8);
 	memcpy(&old, at, bits / 8);
 	uint64_t v = combine(m, in, old, b, c, bits);
 	memcpy(at, &v, bits / 8);
@@ -398,18 +425,20 @@ static void enter(struct machine *m, struct thread *t, const struct ptx_function
 	frame->values = (uint64_t *)(void *)(frame->memory + bytes);
 	frame->defined = (uint8_t *)(frame->values + registers);
 	memset(frame->memory, 0, bytes + registers * 9);
+	memset(t->stack_written + t->stack_used, 0, bytes);
 	t->stack_used = align_up(t->stack_used + bytes + registers * 9, 16);
 }
 
 static void copy_parameter(struct machine *m, struct thread *t, const struct ptx_instruction *in, struct frame *from, struct frame *to,
 			   const struct ptx_operand *actual, const struct ptx_variable *formal)
 {
-	(void)t;
 	void *target = frame_variable(m, to, formal->symbol.name);
 	void *source = actual->kind == PTX_OP_SYMBOL ? frame_variable(m, from, actual->symbol->name) : NULL;
 	if (!target || !source)
 		stop(m, INTERPRET_UNKNOWN, in, "parameter of a call");
+	check_written(m, t, in, source, formal->size);
 	memcpy(target, source, formal->size);
+	mark_written(m, t, target, formal->size);
 }
 
 static void call(struct machine *m, struct thread *t, const struct ptx_instruction *in)
@@ -441,7 +470,9 @@ static void leave(struct machine *m, struct thread *t)
 		void *source = frame_variable(m, frame, result->symbol.name);
 		if (!target || !source)
 			stop(m, INTERPRET_UNKNOWN, in, "result of a call");
+		check_written(m, t, in, source, result->size);
 		memcpy(target, source, result->size);
+		mark_written(m, t, target, result->size);
 	}
 	t->stack_used = frame->stack_before;
 	t->depth--;
@@ -792,7 +823,7 @@ static void step(struct machine *m, struct thread *t)
 
 static void run_block(struct machine *m)
 {
-	memset(m->shared_memory, 0xa5, SHARED_BYTES);
+	memset(m->shared_written, 0, SHARED_BYTES);
 	for (uint32_t i = 0; i < m->thread_count; i++) {
 		struct thread *t = &m->threads[i];
 		t->state = RUNNING;
@@ -844,9 +875,12 @@ enum interpret_result interpret_run(const struct ptx_module *module, const struc
 	m->global_memory = calloc(module->variables.count + 1, sizeof *m->global_memory);
 	m->shared_memory = aligned_alloc(64, SHARED_BYTES);
 	m->threads = calloc(m->thread_count, sizeof *m->threads);
-	uint8_t *stacks = aligned_alloc(64, (size_t)m->thread_count * STACK_BYTES);
-	for (uint32_t i = 0; i < m->thread_count; i++)
-		m->threads[i].stack = stacks + (size_t)i * STACK_BYTES;
+	m->shared_written = malloc(SHARED_BYTES);
+	uint8_t *stacks = aligned_alloc(64, (size_t)m->thread_count * 2 * STACK_BYTES);
+	for (uint32_t i = 0; i < m->thread_count; i++) {
+		m->threads[i].stack = stacks + (size_t)i * 2 * STACK_BYTES;
+		m->threads[i].stack_written = m->threads[i].stack + STACK_BYTES;
+	}
 	if (!setjmp(escape)) {
 		place_all(m);
 		run_grid(m);
@@ -862,6 +896,7 @@ enum interpret_result interpret_run(const struct ptx_module *module, const struc
 	free(m->layouts);
 	free(m->global_memory);
 	free(m->shared_memory);
+	free(m->shared_written);
 	free(m->threads);
 	free(stacks);
 	free(m);
