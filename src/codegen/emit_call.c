@@ -1,4 +1,4 @@
-/* System calls of device code: vprintf, malloc, free and __assertfail, as nvcc and NVRTC call them. Each lane that takes part calls
+/* System calls of device code: vprintf, malloc, free and others, as nvcc and NVRTC call them. Each lane that takes part calls
  * for itself, in the order of the lanes. Their parameters lie in .param variables, their pointers are generic. */
 #include "codegen/emit_call.h"
 
@@ -24,6 +24,7 @@ static const struct system_call system_calls[] = {
 	{ "malloc", { 8 }, 8, offsetof(struct cpu_services, allocate) },
 	{ "free", { 8 }, 0, offsetof(struct cpu_services, release) },
 	{ "__assertfail", { 8, 8, 4, 8 }, 0, offsetof(struct cpu_services, assert_fail) },
+	{ "cudaGraphSetConditional", { 8, 4 }, 0, offsetof(struct cpu_services, set_conditional) },
 	{ "__assert_fail", { 8, 8, 4, 8 }, 0, offsetof(struct cpu_services, assert_fail) },
 };
 

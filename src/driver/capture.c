@@ -372,7 +372,8 @@ static CUresult end_locked(struct stream *stream, CUgraph *graph)
 	else if (!is_joined_locked(session, capture))
 		status = api_error(CUDA_ERROR_STREAM_CAPTURE_UNJOINED, "a stream of the capture has not been joined to the first");
 	session_end_locked(session);
-	*graph = status ? NULL : (CUgraph)session->graph;
+	if (graph) /* a program that captures to a graph of its own need not ask for it */
+		*graph = status ? NULL : (CUgraph)session->graph;
 	if (status && session->owns_graph)
 		graph_destroy(session->graph);
 	free(session);
@@ -386,8 +387,6 @@ CUresult impl_cuStreamEndCapture(CUstream handle, CUgraph *graph)
 
 	if (status)
 		return status;
-	if (!graph)
-		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&lock);
 	status = end_locked(stream, graph);
 	pthread_mutex_unlock(&lock);

@@ -100,11 +100,17 @@ static CUresult add_entry(struct exec *exec, const struct node *node, const uint
 /* `ends` says for each node, by its id, which entry it ends with; `first` is what roots wait for, or NULL. */
 static CUresult flatten_node(struct exec *exec, const struct node *node, uint32_t *ends, const uint32_t *first)
 {
-	uint32_t *before = malloc((node->in.count + 1) * sizeof *before), count = 0;
+	bool unordered = node->work.type == CU_GRAPH_NODE_TYPE_CONDITIONAL && !node->in.count;
+	size_t entries = exec->nodes.count;
+	uint32_t *before = malloc((node->in.count + entries + 1) * sizeof *before), count = 0;
 	CUresult status;
 
 	if (!before)
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	/* Programs forget that a condition comes after the kernel that sets it (cuda-samples' graphConditionalNodes does); a GPU
+	 * happens to run them in the order in which they were added. */
+	for (size_t i = 0; unordered && i < entries; i++)
+		before[count++] = (uint32_t)i;
 	for (size_t i = 0; i < node->in.count; i++)
 		before[count++] = ends[node->in.data[i].from->id];
 	if (!count && first)

@@ -387,6 +387,66 @@ static void test_conditional(void)
 	CHECK_OK(cuGraphDestroy(graph));
 }
 
+/* A kernel chooses the body; a loop runs until a kernel in its body says so. */
+static void test_set_condition(void)
+{
+	static const char code[] =
+		".version 8.3\n.target sm_80\n.address_size 64\n"
+		".extern .func cudaGraphSetConditional(.param .b64 h, .param .b32 v);\n"
+		".visible .entry choose(.param .u64 h, .param .u64 p) { .reg .b64 %h, %p; .reg .b32 %v; .param .b64 a; .param .b32 b;\n"
+		" ld.param.u64 %h, [h]; ld.param.u64 %p, [p]; ld.global.u32 %v, [%p]; st.param.b64 [a], %h; st.param.b32 [b], %v;\n"
+		" call.uni cudaGraphSetConditional, (a, b); ret; }\n"
+		/* counts down; goes on while it is not zero */
+		".visible .entry down(.param .u64 h, .param .u64 p) { .reg .b64 %h, %p; .reg .b32 %v; .param .b64 a; .param .b32 b;\n"
+		" ld.param.u64 %h, [h]; ld.param.u64 %p, [p]; ld.global.u32 %v, [%p]; sub.u32 %v, %v, 1; st.global.u32 [%p], %v;\n"
+		" st.param.b64 [a], %h; st.param.b32 [b], %v; call.uni cudaGraphSetConditional, (a, b); ret; }\n";
+	CUgraphNodeParams condition = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
+	CUDA_HOST_NODE_PARAMS host = {count_up, NULL};
+	CUgraphConditionalHandle which, more;
+	CUgraph graph;
+	CUgraphNode a, b, c, d, inner;
+	CUgraphExec exec;
+	CUmodule module;
+	CUfunction choose, down;
+	void *choose_parameters[] = {&which, &cell}, *more_parameters[] = {&more, &cell};
+	CUDA_KERNEL_NODE_PARAMS first, again, loop;
+
+	CHECK_OK(cuModuleLoadData(&module, code));
+	CHECK_OK(cuModuleGetFunction(&choose, module, "choose"));
+	CHECK_OK(cuModuleGetFunction(&down, module, "down"));
+	CHECK_OK(cuGraphCreate(&graph, 0));
+	CHECK_OK(cuGraphConditionalHandleCreate(&which, graph, NULL, 0, 0));
+	CHECK_OK(cuGraphConditionalHandleCreate(&more, graph, NULL, 0, 0));
+	first = kernel(choose, choose_parameters);
+	CHECK_OK(cuGraphAddKernelNode(&a, graph, NULL, 0, &first));
+	condition.conditional = (CUDA_CONDITIONAL_NODE_PARAMS){.handle = which, .type = CU_GRAPH_COND_TYPE_SWITCH, .size = 4};
+	CHECK_OK(cuGraphAddNode(&b, graph, &a, NULL, 1, &condition));
+	for (size_t i = 0; i < 4; i++) {
+		host.userData = (void *)((i + 1) * 1000);
+		CHECK_OK(cuGraphAddHostNode(&inner, condition.conditional.phGraph_out[i], NULL, 0, &host));
+	}
+	again = kernel(choose, more_parameters);
+	CHECK_OK(cuGraphAddKernelNode(&c, graph, &b, 1, &again));
+	condition.conditional = (CUDA_CONDITIONAL_NODE_PARAMS){.handle = more, .type = CU_GRAPH_COND_TYPE_WHILE, .size = 1};
+	CHECK_OK(cuGraphAddNode(&d, graph, &c, NULL, 1, &condition));
+	loop = kernel(down, more_parameters);
+	CHECK_OK(cuGraphAddKernelNode(&inner, condition.conditional.phGraph_out[0], NULL, 0, &loop));
+	host.userData = (void *)1;
+	CHECK_OK(cuGraphAddHostNode(&inner, condition.conditional.phGraph_out[0], &inner, 1, &host));
+	CHECK_OK(cuGraphInstantiate(&exec, graph, 0));
+	for (unsigned value = 0; value < 6; value++) {
+		atomic_store(&host_calls, 0);
+		CHECK_OK(cuMemsetD32Async(cell, value, 1, stream));
+		CHECK_OK(cuGraphLaunch(exec, stream));
+		CHECK_OK(cuStreamSynchronize(stream));
+		CHECK_INT(atomic_load(&host_calls), (value < 4 ? (value + 1) * 1000 : 0) + value); /* a switch has no default */
+		CHECK_INT(read_cell(), 0);
+	}
+	CHECK_OK(cuGraphExecDestroy(exec));
+	CHECK_OK(cuGraphDestroy(graph));
+	CHECK_OK(cuModuleUnload(module));
+}
+
 static void test_objects(void)
 {
 	char path[] = "/tmp/dragoman-graph-XXXXXX", text[4096] = "";
@@ -436,6 +496,7 @@ int main(void)
 	test_memory_nodes();
 	test_update();
 	test_conditional();
+	test_set_condition();
 	test_objects();
 	CHECK_OK(cuStreamDestroy(stream));
 	CHECK_OK(cuCtxDestroy(context));

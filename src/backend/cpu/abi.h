@@ -61,6 +61,8 @@ struct cpu_services {
 	uint64_t (*syscall)(struct cpu_block *, uint32_t thread, uint32_t number, const void *parameters);
 	uint64_t (*global_timer)(void); /* ns */
 	uint64_t (*clock)(void);        /* cycles at the device's clock rate */
+	/* cudaGraphSetConditional: the handle is the address of the value. */
+	void (*set_conditional)(struct cpu_block *, uint32_t thread, uint64_t handle, uint32_t value);
 };
 
 /* One launch, shared by all of its blocks; read only while it runs. */

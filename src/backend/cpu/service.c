@@ -91,6 +91,12 @@ void cpu_service_end(struct cpu_block *block, int status)
 	end_kernel(block->worker, status);
 }
 
+static void service_set_conditional(struct cpu_block *block, uint32_t thread, uint64_t handle, uint32_t value)
+{
+	(void)block, (void)thread;
+	atomic_store_explicit((_Atomic uint32_t *)(uintptr_t)handle, value, memory_order_release);
+}
+
 static uint64_t service_syscall(struct cpu_block *block, uint32_t thread, uint32_t number, const void *parameters)
 {
 	struct block_run *run = block->worker;
@@ -129,6 +135,7 @@ const struct cpu_services cpu_services = {
 	.texture = cpu_texture_fetch,
 	.surface = cpu_surface_access,
 	.query = cpu_texture_query,
+	.set_conditional = service_set_conditional,
 	.syscall = service_syscall,
 	.global_timer = service_global_timer,
 	.clock = service_clock,
