@@ -5,12 +5,13 @@ operation, asynchronous copies and mbarrier, against plain models of memory.
     memory.py OUTPUT.ptx
 """
 import re
+import struct
 import sys
 
 import ptxtest
 from floats import BF16, F16, F32, NAN, add as float_add, flush, is_nan, min_max
 from integer import mask, signed
-from sweep import triples
+from sweep import sweep, triples
 
 TRIPLES = triples()
 TYPES = ['b8', 'u8', 's8', 'b16', 'u16', 's16', 'b32', 'u32', 's32', 'f32', 'b64', 'u64', 's64', 'f64']
@@ -99,7 +100,7 @@ def folded_store(words, kind, count, sources):
     bits = bits_of(kind)
     data, size, d = sum(w << 32 * i for i, w in enumerate(words)), bits // 8 * count, 0
     for i in range(count):
-        v = (sources[i] | sources[(i + 1) % 4] << 32) & mask(bits)
+        v = (sources[i] | sources[(i + 1) % len(sources)] << 32) & mask(bits)
         data = data & ~(mask(bits) << bits * i) | v << bits * i
     for j in range(max(size // 4, 1)):
         d = rotate(d) ^ (data >> 32 * j & mask(32))
@@ -294,6 +295,148 @@ def asynchronous(t):
           '@!%f mov.b64 %w, 0; mbarrier.pending_count.b64 %d, %w;', lambda i, a, b, c: 256 if i == 0 else 0, True)
 
 
+LOADS = """ld.global.nc.f32 ld.global.v4.u32 ld.global.u64 ld.global.nc.u16 ld.global.v2.f32 ld.global.v4.f32 ld.global.nc.u8 ld.global.nc.v4.u32 ld.global.nc.f64
+ld.global.nc.u64 ld.global.nc.v2.f32 ld.global.nc.v4.f32 ld.global.cs.f32 ld.global.v2.u32 ld.global.cs.v4.s32 ld.global.nc.v2.u32 ld.relaxed.gpu.v2.u32 ld.relaxed.gpu.v2.u64
+ld.global.L2::128B.v4.u32 ld.global.cs.b16 ld.volatile.u32 ld.acquire.cta.u32 ld.acquire.sys.global.u8 ld.global.cg.b32 ld.global.nc.v2.f64 ld.global.nc.v2.u16 ld.global.nc.v4.u16
+ld.global.nc.v4.u8 ld.global.v2.f64 ld.global.v2.u64 ld.relaxed.cta.b32 ld.relaxed.gpu.u32 ld.relaxed.sys.b64 ld.volatile.global.f32 ld.global.v8.b32 ld.global.v8.f32 ld.global.v4.b64
+ld.global.v4.f64 ld.global.L1::evict_last.u32 ld.global.L1::no_allocate.L2::256B.v2.u32 ld.volatile.v2.u32 ld.acquire.gpu.global.v2.u32 ldu.global.v4.f32 ldu.global.v2.f64""".split()
+STORES = """st.global.v4.u32 st.global.u64 st.global.v2.f32 st.global.v2.u32 st.global.v4.f32 st.global.cs.f32 st.global.v2.u64 st.relaxed.gpu.v2.u32 st.relaxed.gpu.v2.u64 st.volatile.u32
+st.global.cg.v4.s32 st.global.cs.b16 st.global.cs.v4.s32 st.global.v2.f64 st.global.v4.u16 st.relaxed.cta.b32 st.release.sys.global.u8 st.volatile.global.f32 st.global.v8.b32
+st.global.v4.f64 st.global.wb.u32 st.release.gpu.global.v2.u32 st.global.L1::no_allocate.v4.u32 st.mmio.relaxed.sys.global.u32""".split()
+
+
+def whole_forms(t):
+    """Each thread's 32 bytes of global memory, behind the words a, b, c of all."""
+    words = sweep(768 + 256 * 8)
+    address = '.reg .b64 %p, %q; .reg .b32 %s, %t; mul.wide.u32 %q, %i, 32; add.u64 %p, %in, %q; add.u64 %p, %p, 3072; '
+
+    def add(name, body, function):
+        outs = [function(words[768 + 8 * i:776 + 8 * i], *TRIPLES[i]) & mask(32) for i in range(256)]
+        t.file.kernel(name, body, ['//# in sweep 2816', ptxtest.words('out', outs)])
+    for name in LOADS + STORES:
+        kind = name.split('.')[-1]
+        bits, vector = bits_of(kind), int((re.search(r'\.v(\d)\.', name) or [0, '1'])[1])
+        names = ['%%v%d' % i for i in range(vector)]
+        group = '{%s}' % ', '.join(names) if vector > 1 else names[0]
+        register = '.reg .b%d %%v<8>; ' % max(bits, 16)
+        if name.startswith('ld'):
+            add(name, address + register + '%s %s, [%%p]; ' % (name, group) + fold(names, bits), lambda w, a, b, c, k=kind, n=vector: folded_load(w, k, n))
+            continue
+        size = bits // 8 * vector
+        body = address + register + spill8(names, bits) + '%s [%%p], %s; ' % (name, group)
+        body += ''.join('ld.global.b32 %%t, [%%p+%d]; shf.l.wrap.b32 %%d, %%d, %%d, 3; xor.b32 %%d, %%d, %%t; ' % (4 * j) for j in range(max(size // 4, 1)))
+        add(name, body, lambda w, a, b, c, k=kind, n=vector: folded_store(w, k, n, [(c, a, b)[i % 3] for i in range(10)]))
+
+
+def spill8(names, bits):
+    sources = ['%c', '%a', '%b'] * 3
+    return ''.join({16: 'cvt.u16.u32 %s, %s; ' % (r, sources[i]), 32: 'mov.b32 %s, %s; ' % (r, sources[i]),
+                    64: 'mov.b64 %s, {%s, %s}; ' % (r, sources[i], sources[i + 1])}[max(bits, 16)] for i, r in enumerate(names))
+
+
+def parameters(t):
+    """A kernel's parameters in pieces are what they are as a whole."""
+    for kind in ('u8', 's8', 'b8', 'u16', 's16', 'b16', 'u32', 's32', 'b32', 'f32', 'b64', 'u64', 's64', 'f64'):
+        for vector in (1, 2, 4):
+            bits = bits_of(kind)
+            if bits * vector > 64:
+                continue
+            names = ['%%v%d' % i for i in range(vector)]
+            group = '{%s}' % ', '.join(names) if vector > 1 else names[0]
+            name = 'ld.param%s.%s' % ('.v%d' % vector if vector > 1 else '', kind)
+            body = '.reg .b%d %%v<4>; .reg .b64 %%w, %%x, %%y; .reg .b32 %%s; .reg .pred %%e; ld.param.u64 %%w, [in]; mov.b64 %%y, 0; ' % max(bits, 16)
+            for at in range(0, 8, bits * vector // 8):
+                body += '%s %s, [in+%d]; ' % (name, group, at)
+                for i, r in enumerate(names):
+                    shift = 8 * at + bits * i
+                    body += {8: 'cvt.u64.u16 %%x, %s; ', 16: 'cvt.u64.u16 %%x, %s; ', 32: 'mov.b64 %%x, {%s, 0}; ', 64: 'mov.b64 %%x, %s; '}[bits] % r
+                    body += 'and.b64 %%x, %%x, %#x; shl.b64 %%x, %%x, %d; or.b64 %%y, %%y, %%x; ' % (mask(bits), shift)
+            t.add(name, body.replace('{%s, 0}', '{%s, %s}') + 'setp.eq.u64 %e, %w, %y; selp.u32 %d, 1, 0, %e;', lambda i, a, b, c: 1)
+    t.add('cvta.param.u64', '.reg .b64 %p, %x, %y; .reg .pred %e; mov.b64 %p, in; cvta.param.u64 %p, %p; ld.u64 %x, [%p]; ld.param.u64 %y, [in]; '
+          'setp.eq.u64 %e, %x, %y; selp.u32 %d, 1, 0, %e;', lambda i, a, b, c: 1)
+    for kind, value in (('u16', 22 << 16 | 11), ('f32', 11), ('f64', 22), ('v2.u32', 11 ^ 22), ('v4.u32', 11 ^ 22 ^ 33 ^ 44)):
+        body = {'u16': '.reg .b16 %x, %y; ld.const.u16 %x, [table]; ld.const.u16 %y, [table+4]; mov.b32 %d, {%x, %y};', 'f32': 'ld.const.f32 %d, [table];',
+                'f64': '.reg .b64 %x; ld.const.f64 %x, [table]; mov.b64 {_, %d}, %x;',
+                'v2.u32': '.reg .b32 %x, %y; ld.const.v2.u32 {%x, %y}, [table]; xor.b32 %d, %x, %y;',
+                'v4.u32': '.reg .b32 %x, %y, %z, %w; ld.const.v4.u32 {%x, %y, %z, %w}, [table]; xor.b32 %d, %x, %y; xor.b32 %d, %d, %z; xor.b32 %d, %d, %w;'}[kind]
+        t.add('ld.const.' + kind, body, lambda i, a, b, c, v=value: v)
+
+
+FUNCTIONS = """.func (.param .b32 r) sum3(.param .b32 x, .param .b32 y, .param .b64 z)
+{
+	.reg .b32 %r<4>; .reg .b64 %z;
+	ld.param.b32 %r0, [x]; ld.param.b32 %r1, [y]; ld.param.b64 %z, [z];
+	mov.b64 {%r2, %r3}, %z;
+	mad.lo.u32 %r0, %r0, 3, %r1; xor.b32 %r0, %r0, %r2; add.u32 %r0, %r0, %r3;
+	st.param.b32 [r], %r0;
+	ret;
+}
+.func (.reg .f32 r) half_of(.reg .f32 x, .param .f64 y)
+{
+	.reg .f64 %y; .reg .f32 %z;
+	ld.param.f64 %y, [y]; cvt.rn.f32.f64 %z, %y;
+	mul.f32 r, x, 0f3F000000; add.f32 r, r, %z;
+	ret.uni;
+}
+.func (.param .align 8 .b8 r[16]) swapped(.param .align 8 .b8 x[16])
+{
+	.reg .b64 %x<2>;
+	ld.param.v2.u64 {%x0, %x1}, [x];
+	st.param.b64 [r], %x1; st.param.b64 [r+8], %x0;
+	ret;
+}
+"""
+
+
+def calls(t):
+    t.add('call.uni', '{ .param .b32 p0; .param .b32 p1; .param .b64 p2; .param .b32 r0; .reg .b64 %z; mov.b64 %z, {%c, %a}; st.param.b32 [p0], %a; st.param.b32 [p1], %b; '
+          'st.param.b64 [p2], %z; call.uni (r0), sum3, (p0, p1, p2); ld.param.b32 %d, [r0]; }', lambda i, a, b, c: (((a * 3 + b) & mask(32)) ^ c) + a)
+    t.add('call in one way only', '{ .param .b32 p0; .param .b32 p1; .param .b64 p2; .param .b32 r0; .reg .b64 %z; .reg .pred %o; .reg .b32 %n; and.b32 %n, %a, 1; setp.eq.u32 %o, %n, 0; '
+          'mov.u32 %d, %b; @%o bra AFTER; mov.b64 %z, {%c, %a}; st.param.b32 [p0], %a; st.param.b32 [p1], %b; st.param.b64 [p2], %z; call (r0), sum3, (p0, p1, p2); ld.param.b32 %d, [r0]; AFTER: }',
+          lambda i, a, b, c: (((a * 3 + b) & mask(32)) ^ c) + a if a & 1 else b)
+    t.add('call with .reg parameters', '{ .reg .f32 %x, %r; .reg .f64 %y; .param .f64 p1; cvt.rn.f32.u32 %x, %i; cvt.rn.f64.u32 %y, %i; mul.f64 %y, %y, 0d4008000000000000; st.param.f64 [p1], %y; '
+          'call (%r), half_of, (%x, p1); cvt.rzi.u32.f32 %d, %r; }', lambda i, a, b, c: int(i * 3.5))
+    t.add('call with arrays', '{ .param .align 8 .b8 p0[16]; .param .align 8 .b8 r0[16]; .param .f32 unused; .reg .b64 %x, %y; mov.b64 %x, {%a, %b}; mov.b64 %y, {%c, %a}; '
+          'st.param.v2.u64 [p0], {%x, %y}; st.param.f32 [unused], 0f00000000; call (r0), swapped, (p0); ld.param.b64 %x, [r0]; ld.param.b64 %y, [r0+8]; mov.b64 {%d, _}, %x; mov.b64 {%a, %b}, %y; '
+          'xor.b32 %d, %d, %b; }', lambda i, a, b, c: c ^ b)
+    t.add('exit', '.reg .pred %o; .reg .b64 %p; .reg .b32 %n; and.b32 %n, %i, 1; setp.eq.u32 %o, %n, 1; mov.u32 %d, 5; @!%o bra GO; mul.wide.u32 %p, %i, 4; add.u64 %p, %out, %p; st.global.u32 [%p], 9; exit; GO:',
+          lambda i, a, b, c: 9 if i & 1 else 5)
+    t.add('brx.idx', 'LIST: .branchtargets L0, L1, L2, L3; .reg .b32 %n; and.b32 %n, %a, 3; brx.idx %n, LIST; L0: mov.u32 %d, 7; bra.uni OUT; L1: mov.u32 %d, %b; bra.uni OUT; '
+          'L2: add.u32 %d, %b, %c; bra.uni OUT; L3: mov.u32 %d, %c; OUT:', lambda i, a, b, c: (7, b, b + c, c)[a & 3])
+    for kind in ('f32', 'u16', 'f64', 's32', 'pred', 'b16', 'u64', 's64', 's16'):
+        body = {'f32': 'mov.f32 %d, %a;', 's32': 'mov.s32 %d, %a;', 'pred': '.reg .pred %x, %y; setp.ne.u32 %x, %a, 0; mov.pred %y, %x; selp.u32 %d, %a, 0, %y;'}.get(kind)
+        if kind in ('u16', 'b16', 's16'):
+            body = '.reg .b16 %%x, %%y, %%z; mov.b32 {%%x, %%y}, %%a; mov.%s %%z, %%x; mov.b32 %%d, {%%z, %%y};' % kind
+        if kind in ('f64', 'u64', 's64'):
+            body = '.reg .b64 %%x, %%y; mov.b64 %%x, {%%b, %%a}; mov.%s %%y, %%x; mov.b64 {_, %%d}, %%y;' % kind
+        t.add('mov.' + kind, body, lambda i, a, b, c: a)
+    t.add('barrier.cluster', 'barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned; barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.acquire.aligned; mov.u32 %d, %a;',
+          lambda i, a, b, c: a, True)
+    t.add('setmaxnreg', 'setmaxnreg.inc.sync.aligned.u32 120; setmaxnreg.dec.sync.aligned.u32 40; mov.u32 %d, %a;', lambda i, a, b, c: a, True)
+    t.add('rcp.approx.ftz.f64', '.reg .f64 %x; .reg .b32 %s; cvt.rn.f64.u32 %x, %i; add.f64 %x, %x, 0d3FF0000000000000; rcp.approx.ftz.f64 %x, %x; mov.b64 {%s, %d}, %x; shr.u32 %d, %d, 2; or.b32 %d, %d, %s;',
+          lambda i, a, b, c: double_bits(1 / (i + 1)) >> 34)
+
+
+def double_bits(x):
+    return struct.unpack('<Q', struct.pack('<d', x))[0]
+
+
+def scoped_atomics(t):
+    head = '.reg .b64 %p, %q; .reg .b32 %x; mul.wide.u32 %q, %i, 12; add.u64 %p, %in, %q; '
+    for op, kind in (('add', 'u32'), ('and', 'b32'), ('cas', 'b32'), ('exch', 'b32'), ('max', 's32'), ('min', 's32'), ('or', 'b32'), ('xor', 'b32'), ('inc', 'u32'), ('dec', 'u32')):
+        for name in ('atom.global.sys.%s.%s' % (op, kind), 'atom.%s.acq_rel.cta.%s' % (op, kind), 'atom.%s.release.gpu.%s' % (op, kind), 'atom.%s.acquire.cta.%s' % (op, kind), 'atom.%s.relaxed.cta.%s' % (op, kind)):
+            t.add(name, head + '%s %%x, [%%p], %%b%s; ld.global.u32 %%d, [%%p]; xor.b32 %%d, %%d, %%x;' % (name, ', %c' if op == 'cas' else ''),
+                  lambda i, a, b, c, o=op, k=kind: ATOMIC[o](a, b, c, k) & mask(32) ^ a)
+    t.add('red.and.release.cta.b32', head + 'red.and.release.cta.b32 [%p], %b; ld.global.u32 %d, [%p];', lambda i, a, b, c: a & b)
+    for name in ('atom.shared.add.f64', 'atom.global.sys.add.f64'):
+        body = '.shared .align 8 .b8 room[2048]; .reg .b64 %p, %q; .reg .f64 %x, %y; mov.u64 %p, room; mul.wide.u32 %q, %i, 8; add.u64 %p, %p, %q; '
+        if 'global' in name:
+            body = body.replace('mov.u64 %p, room; ', 'add.u64 %p, %in, 3072; ')
+        space = '.shared' if 'shared' in name else '.global'
+        body += 'cvt.rn.f64.u32 %%x, %%a; cvt.rn.f64.u32 %%y, %%b; st%s.f64 [%%p], %%x; %s %%x, [%%p], %%y; ld%s.f64 %%y, [%%p]; sub.f64 %%y, %%y, %%x; cvt.rzi.u32.f64 %%d, %%y;' % (space, name, space)
+        t.add(name, body, lambda i, a, b, c: b)
+
+
 def barriers(t):
     room = '.shared .b32 room[256]; .reg .b32 %s, %t, %x; mov.u32 %s, room; shl.b32 %x, %i, 2; add.u32 %t, %s, %x; xor.b32 %x, %x, 1020; add.u32 %s, %s, %x; st.shared.b32 [%t], %a; '
     for name in ('bar.sync 0', 'bar.sync 3, 256', 'barrier.sync 5', 'barrier.sync.aligned 1, 256', 'bar.cta.sync 0'):
@@ -309,8 +452,8 @@ def barriers(t):
 
 def main():
     t = Tests()
-    t.file.text[0] += '.const .align 4 .u32 table[4] = { 11, 22, 33, 44 };\n.global .align 4 .u32 cell;\n'
-    for family in (accesses, modifiers, spaces, atomics, float_atomics, asynchronous, barriers):
+    t.file.text[0] += '.const .align 16 .u32 table[4] = { 11, 22, 33, 44 };\n.global .align 4 .u32 cell;\n' + FUNCTIONS
+    for family in (accesses, modifiers, spaces, atomics, float_atomics, scoped_atomics, whole_forms, parameters, calls, asynchronous, barriers):
         family(t)
     t.file.save(sys.argv[1])
 
