@@ -108,7 +108,8 @@ void texel_read(const struct texture *t, const uint8_t *at, int32_t raw[4])
 		return;
 	}
 	if (t->d.bits == 32) {
-		memcpy(raw, at, 4u * t->d.channels);
+		for (unsigned c = 0; c < t->d.channels; c++)
+			memcpy(&raw[c], at + 4 * c, 4);
 		return;
 	}
 	for (unsigned c = 0; c < t->d.channels; c++) {
@@ -233,6 +234,15 @@ uint32_t texel_gathered(const struct texture *t, int32_t raw, unsigned channel)
 
 /* ---- blending ------------------------------------------------------------------------------------------------------------ */
 
+/* Of a normal double. */
+static double power_of_two(int exponent)
+{
+	uint64_t bits = (uint64_t)(exponent + 1023) << 52;
+	double value;
+	memcpy(&value, &bits, sizeof value);
+	return value;
+}
+
 /* value × 2^exponent to `precision` bits, not below 2^least, ties away from zero. */
 static float round_fixed(int64_t value, int exponent, int precision, int least)
 {
@@ -246,7 +256,7 @@ static float round_fixed(int64_t value, int exponent, int precision, int least)
 		magnitude = cut > 63 ? 0 : (magnitude + (UINT64_C(1) << (cut - 1))) >> cut;
 		exponent += cut;
 	}
-	float r = (float)ldexp((double)magnitude, exponent);
+	float r = (float)((double)magnitude * power_of_two(exponent));
 	return value < 0 ? -r : r;
 }
 
@@ -309,12 +319,43 @@ static uint32_t zero_blend(const struct footprint *f, unsigned count, unsigned c
 	return 0x80000000;
 }
 
+static uint32_t rounded_blend(bool half, int64_t sum, int overall)
+{
+	uint32_t bits = bits_of(half ? round_fixed(sum, overall - FLOORED, 11, -24) : round_fixed(sum, overall - FLOORED, 24, -149));
+	return bits & 0x7f800000 ? bits : bits & 0x80000000;
+}
+
+/* float_blend() of one footprint of normal numbers and zeros, as most are; false where it is another. */
+static bool quick_blend(bool half, const struct footprint *f, unsigned channel, uint32_t *out)
+{
+	uint32_t largest = 0;
+	int64_t sum = 0;
+	for (unsigned i = 0; i < 4; i++) {
+		uint32_t magnitude = (uint32_t)f->raw[i][channel] & 0x7fffffff;
+		if (f->weight[i] && magnitude > largest)
+			largest = magnitude;
+	}
+	if (largest < 0x00800000 || largest >= 0x7f800000)
+		return false;
+	int exponent = exponent_of(largest), kept = half ? 14 : 27;
+	double scale = power_of_two(kept - exponent);
+	for (unsigned i = 0; i < 4; i++) {
+		uint32_t bits = (uint32_t)f->raw[i][channel];
+		if (f->weight[i] && bits & 0x7f800000)
+			sum += (int64_t)((double)float_of(bits) * scale) * (int64_t)f->weight[i];
+	}
+	*out = rounded_blend(half, sum * (INT64_C(1) << (FLOORED - 8 - kept)), exponent);
+	return true;
+}
+
 static uint32_t float_blend(const struct texture *t, const struct footprint *f, unsigned count, unsigned channel)
 {
 	bool half = t->class == TEXEL_HALF;
 	int exponents[4], overall = INT32_MIN;
 	int64_t sum = 0;
 	uint32_t special;
+	if (count == 1 && quick_blend(half, f, channel, &special))
+		return special;
 	if (special_blend(t, f, count, channel, &special))
 		return special;
 	for (unsigned i = 0; i < count; i++) {
@@ -326,8 +367,7 @@ static uint32_t float_blend(const struct texture *t, const struct footprint *f, 
 	for (unsigned i = 0; i < count; i++)
 		if (exponents[i] != INT32_MIN)
 			sum += footprint_sum(&f[i], channel, exponents[i], overall, half ? 14 : 27);
-	uint32_t bits = bits_of(half ? round_fixed(sum, overall - FLOORED, 11, -24) : round_fixed(sum, overall - FLOORED, 24, -149));
-	return bits & 0x7f800000 ? bits : bits & 0x80000000;
+	return rounded_blend(half, sum, overall);
 }
 
 static uint32_t srgb_blend(const struct footprint *f, unsigned count, unsigned channel)

@@ -186,10 +186,14 @@ static int32_t resolve(enum texture_address mode, int64_t index, uint32_t size)
 	}
 }
 
-/* Far outside every texture, and still exact. */
+/* The floor; what is far outside every texture stays so. (Not floor(): a call, where the machine we compile for may lack the
+ * instruction.) */
 static int64_t to_index(double value)
 {
-	return isnan(value) ? 0 : (int64_t)floor(fmin(fmax(value, -0x1p46), 0x1p46));
+	if (!(value > -0x1p46 && value < 0x1p46))
+		return isnan(value) ? 0 : value < 0 ? -(INT64_C(1) << 46) : INT64_C(1) << 46;
+	int64_t index = (int64_t)value;
+	return index - (value < (double)index);
 }
 
 static float scaled(const struct fetch *f, unsigned axis, uint32_t size)
@@ -209,7 +213,7 @@ static struct pair linear_pair(const struct fetch *f, unsigned axis, uint32_t si
 	enum texture_address mode = address_mode(f, axis);
 	double c = (double)scaled(f, axis, size) + f->shift[axis];
 	if (mode == TEXTURE_CLAMP && clamp_coordinate)
-		c = isnan(c) ? 0.5 : fmin(fmax(c, 0.5), size - 0.5);
+		c = !(c > 0.5) ? 0.5 : c > size - 0.5 ? size - 0.5 : c;
 	int64_t fixed = to_index((c - 0.5) * 256 + 0.5), first = fixed >> 8;
 	return (struct pair){ { resolve(mode, first, size), resolve(mode, first + 1, size) }, (uint32_t)(fixed & 255) };
 }
@@ -467,6 +471,22 @@ static bool fits(const struct texture_description *d, uint32_t form)
 	return (form & FETCH_GEOMETRY) != TEXTURE_CUBE || d->geometry == TEXTURE_CUBE;
 }
 
+/* tex1Dfetch(): the texels of a buffer. */
+static void fetch_buffer(const struct texture *t, uint32_t lanes, uint32_t mask, const uint32_t *arguments, uint32_t *out)
+{
+	const struct texture_level *level = &t->d.levels[0];
+	for (uint32_t lane = 0; lane < lanes; lane++) {
+		uint32_t index = arguments[FETCH_X * lanes + lane], result[4] = { 0 };
+		int32_t raw[4];
+		if (mask >> lane & 1 && index < level->width) {
+			texel_read(t, level->base + (uint64_t)index * t->texel_bytes, raw);
+			texel_result(t, raw, result);
+		}
+		for (unsigned c = 0; c < 4; c++)
+			out[c * lanes + lane] = result[c];
+	}
+}
+
 void cpu_texture_fetch(struct cpu_block *block, uint64_t object, uint32_t form, uint32_t lanes, uint32_t mask,
 		       const uint32_t *arguments, uint32_t *out)
 {
@@ -475,6 +495,10 @@ void cpu_texture_fetch(struct cpu_block *block, uint64_t object, uint32_t form, 
 		return;
 	if (!t || t->d.surface || !fits(&t->d, form))
 		end_fetch(block, object, "texture");
+	if (t->d.linear_memory && form == (FETCH_INTEGER | TEXTURE_1D)) {
+		fetch_buffer(t, lanes, mask, arguments, out);
+		return;
+	}
 	for (uint32_t lane = 0; lane < lanes; lane++) {
 		struct fetch f = { .t = t, .form = form, .arguments = arguments + lane, .lanes = lanes };
 		uint32_t result[4];
