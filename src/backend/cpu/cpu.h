@@ -225,6 +225,7 @@ struct fill {
 struct command {
 	_Alignas(64) _Atomic uint32_t remaining; /* items not yet taken; only a command that may run has any */
 	_Atomic uint32_t unfinished;             /* items not yet done */
+	_Atomic uint64_t order;                  /* in which commands became their queues' first */
 	uint32_t items;
 	enum command_kind kind;
 	struct command *next;
@@ -307,7 +308,6 @@ struct worker {
 		uint64_t address, pc;
 		bool write;
 	} fault;
-	unsigned turn;
 	uint64_t spin_ns;                 /* how long to look for work before sleeping */
 	_Atomic uint32_t wake;
 	struct worker *next_spare, *next_made;
@@ -328,7 +328,7 @@ struct pool {
 	_Atomic(struct command *) slot[SLOTS];
 	_Alignas(64) _Atomic uint64_t sleeping[MAX_WORKERS / 64];
 	struct spinlock lock;                      /* slots, dependents, lists of helpers and commands */
-	uint64_t slots_taken;
+	uint64_t slots_taken, published;
 	struct device_queue *pending;              /* queues that wait for a slot */
 	struct worker *spare_helpers, *made_helpers;
 	uint32_t helper_count;

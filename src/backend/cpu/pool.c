@@ -89,6 +89,7 @@ void cpu_pool_publish(struct device *device, struct device_queue *queue)
 	struct pool *pool = &device->pool;
 	struct command *command = queue->head;
 	spinlock_lock(&pool->lock);
+	atomic_store_explicit(&command->order, ++pool->published, memory_order_relaxed);
 	atomic_store_explicit(&queue->current, command, memory_order_release);
 	if (queue->slot == NO_SLOT)
 		queue->slot = slot_take_locked(pool, queue);
@@ -209,32 +210,42 @@ bool cpu_pool_run_item(struct worker *worker, struct command *command)
 	return true;
 }
 
-static bool run_slots(struct worker *worker, uint64_t mask, bool plain_only)
+/* Of the commands in the slots of `mask` that have items left, the one that became its queue's first earliest: as on a GPU, a later
+ * one gets what the earlier ones leave. Its data is still in the caches, too. */
+static struct command *oldest(struct pool *pool, uint64_t mask, bool plain_only)
 {
-	while (mask) {
-		int i = __builtin_ctzll(mask);
-		mask &= mask - 1;
-		struct command *command = atomic_load_explicit(&worker->device->pool.slot[i], memory_order_acquire);
-		if (!command || !atomic_load_explicit(&command->remaining, memory_order_relaxed))
+	struct command *best = NULL;
+	uint64_t best_order = 0;
+	for (; mask; mask &= mask - 1) {
+		struct command *command = atomic_load_explicit(&pool->slot[__builtin_ctzll(mask)], memory_order_acquire);
+		if (!command || !atomic_load_explicit(&command->remaining, memory_order_acquire))
 			continue;
 		if (plain_only && command->kind == COMMAND_LAUNCH && command->launch.concurrent)
 			continue;
-		if (cpu_pool_run_item(worker, command))
-			return true;
+		uint64_t order = atomic_load_explicit(&command->order, memory_order_relaxed);
+		if (best && order > best_order)
+			continue;
+		best = command;
+		best_order = order;
 	}
-	return false;
+	return best;
 }
 
-/* Urgent queues first; the others in turn. */
+/* An item of some command, those of urgent queues first. */
 static bool run_any(struct worker *worker, bool plain_only)
 {
-	uint64_t active = atomic_load_explicit(&worker->device->pool.active, memory_order_acquire);
-	if (!active)
-		return false;
+	struct pool *pool = &worker->device->pool;
 	const uint64_t urgent = (UINT64_C(1) << SLOTS_FOR_PRIORITY) - 1;
-	uint64_t from = ~UINT64_C(0) << (SLOTS_FOR_PRIORITY + worker->turn++ % (SLOTS - SLOTS_FOR_PRIORITY));
-	return run_slots(worker, active & urgent, plain_only) || run_slots(worker, active & ~urgent & from, plain_only) ||
-	       run_slots(worker, active & ~urgent & ~from, plain_only);
+	for (;;) {
+		uint64_t active = atomic_load_explicit(&pool->active, memory_order_acquire);
+		struct command *command = active & urgent ? oldest(pool, active & urgent, plain_only) : NULL;
+		if (!command && active & ~urgent)
+			command = oldest(pool, active & ~urgent, plain_only);
+		if (!command)
+			return false;
+		if (cpu_pool_run_item(worker, command))
+			return true; /* else others were quicker: look again */
+	}
 }
 
 bool cpu_pool_run_plain(struct worker *worker)
