@@ -249,6 +249,7 @@ static void begin_function(struct emitter *e)
 	add_attribute(e, "target-cpu", e->target->cpu);
 	add_attribute(e, "target-features", e->target->features);
 	add_attribute(e, "prefer-vector-width", "256");
+	add_attribute(e, "probe-stack", "inline-asm"); /* a large frame must not step over the stack's guard */
 	add_enum_attribute(e, (unsigned)LLVMAttributeFunctionIndex, "nounwind", 0);
 	e->block = LLVMGetParam(e->function, 0);
 	s->prologue = new_block(e, "prologue");

@@ -13,8 +13,8 @@
 
 enum {
 	MAIN_STACK = 8 << 20,
-	GROUP_STACK = 256 << 10,
-	THREAD_STACK = 64 << 10,   /* of a group of one thread */
+	GROUP_STACK = 2 << 20,     /* reserved, not used: kernels with many fragments have frames of half a megabyte */
+	THREAD_STACK = 128 << 10,  /* of a group of one thread */
 	STAGGER = 192              /* bytes between stack tops, modulo a page: else all would share cache sets */
 };
 #define SHARED_RESERVE ((size_t)4 << 30) /* every 32-bit shared address is ours: those past the window fault */
