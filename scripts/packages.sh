@@ -5,7 +5,7 @@ say() { printf '\n==> %s\n' "$*"; }
 die() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 1; }
 
 build_packages="gcc g++ meson ninja-build pkg-config python3 clang-19 llvm-19-dev libzstd-dev liblz4-dev"
-check_packages="$build_packages lld-19 libcmocka-dev libmpfr-dev libopenblas-dev"
+check_packages="$build_packages libclang-rt-19-dev lld-19 libcmocka-dev libmpfr-dev libopenblas-dev"
 
 # need_packages NAME...
 need_packages() {
