@@ -1,49 +1,18 @@
-/* Texture and surface objects and references. What fetches give was recorded on an RTX 3060 (sm_86) as a hash (FNV-1a) of all
+/* Texture and surface objects and references, and the instructions that read them (kernels.py). What fetches give was recorded on an RTX 3060 (sm_86) as a hash (FNV-1a) of all
  * results' bits, for texels and coordinates that a generator makes again here: filtering in the four address modes, formats, three
- * dimensions, layers, cubes, levels. The rest is from the CUDA Driver API reference manual, 6.28 to 6.32. */
+ * dimensions, layers, cubes, levels. The rest is from the CUDA Driver API reference manual, 6.28 to 6.32, and PTX ISA 9.7.10 and
+ * 9.7.11.
+ *
+ *     test_textures KERNELS.ptx */
 #define _GNU_SOURCE
 #include <cuda.h>
 
 #include <stdint.h>
 #include <stdio.h>
 
-#include "check.h"
+#include "../api/check.h"
 
 enum { POINTS = 2048 };
-
-/* Each thread has four words at in[4i]: x, y, z and a layer or level. */
-#define KERNEL(name, fetch)                                                                                            \
-	".visible .entry " name "(.param .u64 t, .param .u64 in, .param .u64 out) {\n"                                 \
-	"  .reg .b64 %t, %in, %out, %o; .reg .b32 %i, %n, %c, %l, %lod; .reg .f32 %x, %y, %z, %f<4>;\n"                \
-	"  ld.param.u64 %t, [t]; ld.param.u64 %in, [in]; ld.param.u64 %out, [out];\n"                                  \
-	"  mov.u32 %i, %tid.x; mov.u32 %n, %ntid.x; mov.u32 %c, %ctaid.x; mad.lo.u32 %i, %c, %n, %i;\n"                \
-	"  mul.wide.u32 %o, %i, 16; add.u64 %in, %in, %o; add.u64 %out, %out, %o;\n"                                   \
-	"  ld.global.v4.b32 {%x, %y, %z, %l}, [%in]; mov.b32 %lod, %l;\n  " fetch "\n"                                  \
-	"  st.global.v4.f32 [%out], {%f0, %f1, %f2, %f3}; ret; }\n"
-#define TEXELS "{%f0, %f1, %f2, %f3}"
-
-static const char *const ptx[] = { /* parts of one text */
-	".version 7.8\n.target sm_80\n.address_size 64\n"
-	".visible .global .texref reference;\n.visible .global .surfref screen;\n",
-	KERNEL("t1", "tex.1d.v4.f32.f32 " TEXELS ", [%t, {%x}];"),
-	KERNEL("t2", "tex.2d.v4.f32.f32 " TEXELS ", [%t, {%x, %y}];"),
-	KERNEL("t3", "tex.3d.v4.f32.f32 " TEXELS ", [%t, {%x, %y, %z, %z}];"),
-	KERNEL("a1", "tex.a1d.v4.f32.f32 " TEXELS ", [%t, {%l, %x}];"),
-	KERNEL("a2", "tex.a2d.v4.f32.f32 " TEXELS ", [%t, {%l, %x, %y, %y}];"),
-	KERNEL("cube", "tex.cube.v4.f32.f32 " TEXELS ", [%t, {%x, %y, %z, %z}];"),
-	KERNEL("acube", "tex.acube.v4.f32.f32 " TEXELS ", [%t, {%l, %x, %y, %z}];"),
-	KERNEL("l2", ".reg .f32 %d; mov.b32 %d, %lod; tex.level.2d.v4.f32.f32 " TEXELS ", [%t, {%x, %y}], %d;"),
-	KERNEL("i1", "tex.1d.v4.f32.s32 " TEXELS ", [%t, {%l}];"),
-	KERNEL("g2", "tld4.r.2d.v4.f32.f32 " TEXELS ", [%t, {%x, %y}];"),
-	KERNEL("r1", "tex.1d.v4.f32.f32 " TEXELS ", [reference, {%x}];"),
-	/* adds 1 to the texel at x = 4 × layer word of a surface of u32, by the object and by the reference; the old value to out */
-	KERNEL("s1", ".reg .b32 %v; shl.b32 %l, %l, 2; suld.b.1d.b32.clamp %v, [%t, {%l}]; mov.b32 %f0, %v; add.u32 %v, %v, 1;\n"
-		     "  sust.b.1d.b32.zero [%t, {%l}], %v; mov.f32 %f1, 0f00000000; mov.f32 %f2, %f1; mov.f32 %f3, %f1;"),
-	KERNEL("s2", ".reg .b32 %v; shl.b32 %l, %l, 2; suld.b.1d.b32.zero %v, [screen, {%l}]; mov.b32 %f0, %v;\n"
-		     "  mov.f32 %f1, 0f00000000; mov.f32 %f2, %f1; mov.f32 %f3, %f1;"),
-	KERNEL("q", ".reg .b32 %v; txq.width.b32 %v, [%t]; mov.b32 %f0, %v; txq.height.b32 %v, [%t]; mov.b32 %f1, %v;\n"
-		    "  txq.num_mipmap_levels.b32 %v, [%t]; mov.b32 %f2, %v; txq.array_size.b32 %v, [%t]; mov.b32 %f3, %v;"),
-};
 
 static CUcontext context;
 static CUmodule module;
@@ -428,17 +397,206 @@ static void test_surfaces(void)
 	CHECK_INT(cuSurfObjectCreate(&object, &resource), CUDA_ERROR_INVALID_VALUE);
 }
 
-int main(void)
+/* Level k of a mipmapped array of 16 × 16 (cubes: 6 faces) holds the number k + 1. */
+static CUtexObject numbered_levels(unsigned flags, size_t height, size_t depth)
 {
-	static char text[1 << 15];
+	CUDA_ARRAY3D_DESCRIPTOR d = { .Width = 16, .Height = height, .Depth = depth, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1, .Flags = flags };
+	CUDA_RESOURCE_DESC resource = { .resType = CU_RESOURCE_TYPE_MIPMAPPED_ARRAY };
+	CUDA_TEXTURE_DESC texture = { .addressMode = { CU_TR_ADDRESS_MODE_CLAMP, CU_TR_ADDRESS_MODE_CLAMP, CU_TR_ADDRESS_MODE_CLAMP },
+				      .flags = CU_TRSF_NORMALIZED_COORDINATES, .maxMipmapLevelClamp = 9 };
+	static float texels[16 * 16 * 6];
+	CUtexObject object = 0;
+	CUmipmappedArray array;
+	CHECK_OK(cuMipmappedArrayCreate(&array, &d, 3));
+	for (unsigned l = 0; l < 3; l++) {
+		CUarray level;
+		for (int i = 0; i < 16 * 16 * 6; i++)
+			texels[i] = (float)(l + 1);
+		CHECK_OK(cuMipmappedArrayGetLevel(&level, array, l));
+		fill_array(level, texels, 64 >> l, height ? height >> l : 1, depth ? depth : 1);
+	}
+	resource.res.mipmap.hMipmappedArray = array;
+	CHECK_OK(cuTexObjectCreate(&object, &resource, &texture, NULL));
+	return object;
+}
+
+static void set_point(int i, float x, float y, float z, float w)
+{
+	in[i][0] = x;
+	in[i][1] = y;
+	in[i][2] = z;
+	in[i][3] = w;
+}
+
+/* A gradient of two texels an axis is level 1; of none, the first. As halves, 1.0 is 3c00, 2.0 is 4000. */
+static void test_gradients(void)
+{
+	static const char *const plain[] = { "d2", "d_cube" }, *const pairs[] = { "d2_pair", "d_cube_pair" };
+	CUtexObject row = numbered_levels(0, 0, 0), objects[] = { numbered_levels(0, 16, 0), numbered_levels(CUDA_ARRAY3D_CUBEMAP, 16, 6) };
+	set_point(0, 0.5f, 0.5f, 0.25f, 2.0f / 16);
+	set_point(1, 0.5f, 0.5f, 0.25f, 0);
+	launch("d1", row, 2);
+	CHECK_INT(out[0][0], 2);
+	CHECK_INT(out[1][0], 1);
+	for (int i = 0; i < 2; i++) {
+		launch(plain[i], objects[i], 2);
+		CHECK_INT(out[0][0], 2);
+		CHECK_INT(out[1][0], 1);
+		launch(pairs[i], objects[i], 2);
+		CHECK_INT(word_of(out[0][0]), 0x4000);
+		CHECK_INT(word_of(out[1][0]), 0x3c00);
+	}
+	set_point(0, 0.5f, 0.5f, 0.25f, 1);
+	launch("l_cube", objects[1], 1);
+	CHECK_INT(out[0][0], 2);
+	launch("l_cube_pair", objects[1], 1);
+	CHECK_INT(word_of(out[0][0]), 0x4000);
+	launch("cube_pair", objects[1], 1);
+	CHECK_INT(word_of(out[0][0]), 0x3c00);
+	launch("l2_pair", objects[0], 1);
+	CHECK_INT(word_of(out[0][0]), 0x4000);
+	launch("q_state", objects[0], 1);
+	CHECK_INT(word_of(out[0][0]), 1);
+	CHECK_INT(word_of(out[0][1]), CU_TR_FILTER_MODE_POINT);
+	CHECK_INT(word_of(out[0][2]), CU_TR_ADDRESS_MODE_CLAMP);
+	CHECK_INT(word_of(out[0][3]), 8);
+}
+
+/* 3 × 2 texels of four bytes, texel i being i, i + 16, 200 + i, -i. */
+static void test_results(void)
+{
+	static const CUarray_format formats[] = { CU_AD_FORMAT_UNSIGNED_INT8, CU_AD_FORMAT_SIGNED_INT8 };
+	unsigned char bytes[6][4];
+	CUtexObject objects[2], normal;
+	CUarray array = NULL;
+	for (int i = 0; i < 6; i++) {
+		bytes[i][0] = (unsigned char)i;
+		bytes[i][1] = (unsigned char)(16 + i);
+		bytes[i][2] = (unsigned char)(200 + i);
+		bytes[i][3] = (unsigned char)-i;
+	}
+	for (int i = 0; i < 2; i++) {
+		array = make_array(formats[i], 4, 3, 2, 0, 0);
+		fill_array(array, bytes, 12, 2, 1);
+		objects[i] = make_texture(array, CU_TR_ADDRESS_MODE_CLAMP, CU_TR_FILTER_MODE_POINT, CU_TRSF_READ_AS_INTEGER);
+	}
+	set_point(0, 2, 1, 0, 0); /* texel 5 */
+	set_word(&in[0][3], 1);   /* texel 4, by integers */
+	launch("unsigned", objects[0], 1);
+	CHECK_INT(word_of(out[0][2]), 205);
+	CHECK_INT(word_of(out[0][3]), 251);
+	launch("signed", objects[1], 1);
+	CHECK_INT(word_of(out[0][2]), 205 - 256);
+	CHECK_INT(word_of(out[0][3]), -5);
+	launch("i2", objects[0], 1);
+	CHECK_INT(word_of(out[0][0]), 4);
+	CHECK_INT(word_of(out[0][3]), 252);
+	set_point(0, 1, 1, 0, 0);
+	launch("g2_alpha", objects[0], 1); /* texels 3, 4, 1, 0 */
+	CHECK_INT(word_of(out[0][0]), 253);
+	CHECK_INT(word_of(out[0][3]), 0);
+	fill_array(array, (unsigned char[6][4]){ { 127, 0, 0x81, 0x80 } }, 12, 2, 1);
+	normal = make_texture(array, CU_TR_ADDRESS_MODE_CLAMP, CU_TR_FILTER_MODE_POINT, 0);
+	set_point(0, 0, 0, 0, 0);
+	launch("t2", normal, 1); /* the two least codes are both -1 */
+	CHECK_INT(out[0][0], 1);
+	CHECK_INT(out[0][2], -1);
+	CHECK_INT(out[0][3], -1);
+	launch("half", normal, 1);
+	CHECK_INT(word_of(out[0][0]), 0x00003c00);
+	CHECK_INT((uint32_t)word_of(out[0][1]), 0xbc00bc00);
+	launch("pair", normal, 1);
+	CHECK_INT((uint32_t)word_of(out[0][1]), 0xbc00bc00);
+	set_point(0, 0, 1, 0, 0);
+	launch("offset", normal, 1); /* one to the right and up: texel 1 */
+	CHECK_INT(out[0][0], 0);
+	CHECK_INT(out[0][1], 1);
+}
+
+static uint32_t word_in(CUarray array, size_t x, size_t y)
+{
+	uint32_t word = 0;
+	CUDA_MEMCPY2D copy = { .srcMemoryType = CU_MEMORYTYPE_ARRAY, .srcArray = array, .srcXInBytes = x, .srcY = y,
+			       .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = &word, .WidthInBytes = 4, .Height = 1 };
+	CHECK_OK(cuMemcpy2D(&copy));
+	return word;
+}
+
+static CUsurfObject make_surface(CUarray array)
+{
+	CUDA_RESOURCE_DESC resource = { .resType = CU_RESOURCE_TYPE_ARRAY, .res.array.hArray = array };
+	CUsurfObject object = 0;
+	CHECK_OK(cuSurfObjectCreate(&object, &resource));
+	return object;
+}
+
+/* All threads of a block take part: 128 of them. */
+static void test_surface_updates(void)
+{
+	uint32_t words[2][4] = { { 10, 11, 12, 13 }, { 0x04030201, 0x08070605, 0, 0 } };
+	CUarray row = make_array(CU_AD_FORMAT_UNSIGNED_INT32, 1, 4, 0, 0, CUDA_ARRAY3D_SURFACE_LDST);
+	CUarray plane = make_array(CU_AD_FORMAT_UNSIGNED_INT8, 2, 8, 2, 0, CUDA_ARRAY3D_SURFACE_LDST);
+	CUarray layers = make_array(CU_AD_FORMAT_UNSIGNED_INT32, 1, 2, 0, 3, CUDA_ARRAY3D_SURFACE_LDST | CUDA_ARRAY3D_LAYERED);
+	CUsurfObject object = make_surface(row);
+	fill_array(row, words[0], 16, 1, 1);
+	for (int i = 0; i < POINTS; i++)
+		set_word(&in[i][3], i % 4);
+	launch("s_add", object, 128);
+	CHECK_INT(word_in(row, 4, 0), 11 + 32 * 3);
+	launch("s_or", object, 128);
+	CHECK_INT(word_in(row, 0, 0), (10 + 96) | 16);
+	launch("s_min", object, 128);
+	CHECK_INT((int32_t)word_in(row, 12, 0), -2);
+	launch("q_surface", object, 1);
+	CHECK_INT(word_of(out[0][0]), 4);
+	fill_array(plane, words, 16, 2, 1);
+	object = make_surface(plane);
+	for (int i = 0; i < POINTS; i++)
+		set_word(&in[i][3], 0);
+	launch("s_bytes", object, 1);
+	CHECK_INT(word_of(out[0][0]), 0x00020001);
+	CHECK_INT(word_of(out[0][1]), 0x00040003);
+	launch("s_wide", object, 1);
+	CHECK_INT(word_of(out[0][1]), 0x08070605);
+	CHECK_INT(word_in(plane, 12, 1), 0x08070605);
+	launch("s_store", object, 1); /* clamped to the format: 300 and 2^32 - 1 to bytes */
+	CHECK_INT(word_in(plane, 0, 0), 10 | 0xffff);
+	object = make_surface(layers);
+	for (int i = 0; i < POINTS; i++)
+		set_word(&in[i][3], 2);
+	launch("s_layer", object, 1);
+	CHECK_INT(word_of(out[0][0]), 7);
+	fill_array(row, (uint32_t[4]){ 3, 0, 9, 0 }, 16, 1, 1);
+	CHECK_OK(cuSurfObjectDestroy(object));
+	row = make_array(CU_AD_FORMAT_UNSIGNED_INT32, 2, 2, 0, 0, CUDA_ARRAY3D_SURFACE_LDST);
+	fill_array(row, (uint32_t[4]){ 3, 0, 9, 0 }, 16, 1, 1);
+	for (int i = 0; i < POINTS; i++)
+		set_word(&in[i][3], i % 2);
+	launch("s_max", make_surface(row), 2);
+	CHECK_INT(word_in(row, 0, 0), 5);
+	CHECK_INT(word_in(row, 8, 0), 9);
+}
+
+static void test_kinds(void)
+{
+	CUtexObject object = make_texture(make_array(CU_AD_FORMAT_FLOAT, 1, 4, 0, 0, 0), CU_TR_ADDRESS_MODE_CLAMP, CU_TR_FILTER_MODE_POINT, 0);
+	launch("kind", object, 1);
+	CHECK_INT(word_of(out[0][0]), 1);
+	CHECK_INT(word_of(out[0][1]), 0);
+	CHECK_INT(word_of(out[0][2]), 1);
+	CHECK_INT(word_of(out[0][3]), 0);
+}
+
+int main(int argc, char **argv)
+{
 	CUdevice device;
+	if (argc < 2)
+		return 2;
 	CHECK_OK(cuInit(0));
 	CHECK_OK(cuDeviceGet(&device, 0));
 	CHECK_OK(cuDevicePrimaryCtxRetain(&context, device));
 	CHECK_OK(cuCtxSetCurrent(context));
-	for (size_t i = 0; i < sizeof ptx / sizeof ptx[0]; i++)
-		strcat(text, ptx[i]);
-	CHECK_OK(cuModuleLoadData(&module, text));
+	CHECK_OK(cuModuleLoad(&module, argv[1]));
 	CHECK_OK(cuMemAlloc(&input, sizeof in));
 	CHECK_OK(cuMemAlloc(&output, sizeof out));
 	test_filtering();
@@ -448,7 +606,11 @@ int main(void)
 	test_levels();
 	test_memory();
 	test_gather();
+	test_gradients();
+	test_results();
 	test_references();
 	test_surfaces();
+	test_surface_updates();
+	test_kinds();
 	return check_end();
 }
