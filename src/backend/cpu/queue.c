@@ -350,6 +350,50 @@ static void set_items(struct command *command, const struct device *device, bool
 		launch->resident_limit = UINT32_MAX;
 }
 
+/* The code for the launch, if it may be launched so. */
+static int find_variant(struct device_kernel *kernel, const struct launch_config *config, uint32_t threads,
+			const struct kernel_variant **variant)
+{
+	bool small = true;
+	for (int i = 0; i < 3; i++)
+		small = small && (uint64_t)config->grid[i] * config->block[i] < UINT64_C(1) << 31;
+	if (config->cluster[0] > 1 || config->cluster[1] > 1 || config->cluster[2] > 1) {
+		log_error("kernel %s: launches in clusters of blocks are not supported", cpu_kernel_name(kernel));
+		return STATUS_NOT_SUPPORTED;
+	}
+	struct variant_key key = { { config->block[0], config->block[1], config->block[2] }, small, false };
+	int status = cpu_kernel_variant_get(kernel, key, variant);
+	if (status)
+		return status;
+	const struct kernel_info *info = &(*variant)->info;
+	if (align_up(info->shared_bytes, 16) + (uint64_t)config->dynamic_shared > SHARED_OPTIN ||
+	    (info->max_threads && threads > info->max_threads))
+		return STATUS_INVALID_VALUE;
+	return STATUS_SUCCESS;
+}
+
+static struct command *launch_take(struct device_queue *queue, struct device_kernel *kernel, const struct launch_config *config,
+				   const struct kernel_variant *variant)
+{
+	struct command *command = command_take(queue, COMMAND_LAUNCH);
+	if (!command)
+		return NULL;
+	struct launch *launch = &command->launch;
+	launch->kernel = kernel;
+	launch->variant = variant;
+	atomic_store_explicit(&launch->failed, 0, memory_order_relaxed);
+	memset(&launch->printed, 0, sizeof launch->printed);
+	launch->grid_arrived = launch->grid_exited = 0;
+	atomic_store_explicit(&launch->grid_generation, 0, memory_order_relaxed);
+	if (set_parameters(launch, config, &variant->info))
+		return command;
+	launch->parameters = launch->small;
+	spinlock_lock(&queue->lock);
+	command_give_locked(queue, command);
+	spinlock_unlock(&queue->lock);
+	return NULL;
+}
+
 int cpu_queue_launch(struct device_queue *queue, struct device_kernel *kernel, const struct launch_config *config)
 {
 	struct device *device = queue->device;
@@ -359,45 +403,19 @@ int cpu_queue_launch(struct device_queue *queue, struct device_kernel *kernel, c
 	int status = cpu_device_status(device);
 	if (!status)
 		status = check_shape(config, &blocks, &threads);
+	if (!status)
+		status = find_variant(kernel, config, threads, &variant);
 	if (status)
 		return status;
-	bool small = true;
-	for (int i = 0; i < 3; i++)
-		small = small && (uint64_t)config->grid[i] * config->block[i] < UINT64_C(1) << 31;
-	struct variant_key key = { { config->block[0], config->block[1], config->block[2] }, small, false };
-	status = cpu_kernel_variant_get(kernel, key, &variant);
-	if (status)
-		return status;
-	if (config->cluster[0] > 1 || config->cluster[1] > 1 || config->cluster[2] > 1) {
-		log_error("kernel %s: launches in clusters of blocks are not supported", cpu_kernel_name(kernel));
-		return STATUS_NOT_SUPPORTED;
-	}
-	if (align_up(variant->info.shared_bytes, 16) + (uint64_t)config->dynamic_shared > SHARED_OPTIN ||
-	    (variant->info.max_threads && threads > variant->info.max_threads))
-		return STATUS_INVALID_VALUE;
 	/* Not a wait: a queue that cannot go on, because what it waits for is still to come from this thread, grows. */
 	uint64_t submitted = atomic_load_explicit(&queue->submitted, memory_order_relaxed);
 	if (submitted > DEEP && atomic_load_explicit(&queue->done, memory_order_relaxed) < submitted - DEEP)
 		help(queue, submitted - DEEP / 2);
-	struct command *command = command_take(queue, COMMAND_LAUNCH);
+	struct command *command = launch_take(queue, kernel, config, variant);
 	if (!command)
 		return STATUS_OUT_OF_MEMORY;
-	struct launch *launch = &command->launch;
-	launch->kernel = kernel;
-	launch->variant = variant;
-	launch->blocks = blocks;
-	atomic_store_explicit(&launch->failed, 0, memory_order_relaxed);
-	memset(&launch->printed, 0, sizeof launch->printed);
-	launch->grid_arrived = launch->grid_exited = 0;
-	atomic_store_explicit(&launch->grid_generation, 0, memory_order_relaxed);
-	if (!set_parameters(launch, config, &variant->info)) {
-		spinlock_lock(&queue->lock);
-		launch->parameters = launch->small;
-		command_give_locked(queue, command);
-		spinlock_unlock(&queue->lock);
-		return STATUS_OUT_OF_MEMORY;
-	}
-	set_abi(launch, device, config, kernel);
+	command->launch.blocks = blocks;
+	set_abi(&command->launch, device, config, kernel);
 	set_items(command, device, config->cooperative, threads);
 	cpu_device_flush_prints(device); /* as the programming guide has it, at the start of a launch too */
 	cpu_fault_install();
