@@ -28,6 +28,9 @@ struct mipmap {
 	size_t bytes;
 };
 
+HANDLE_FITS(struct array);
+HANDLE_FITS(struct mipmap);
+
 struct array *array_check(CUarray handle);
 size_t array_format_bytes(CUarray_format format); /* of one channel; 0 where it is not known */
 

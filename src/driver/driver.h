@@ -121,6 +121,8 @@ struct context {
 	_Atomic uint32_t captures;      /* captures in progress on its streams */
 };
 
+HANDLE_FITS(struct context);
+
 /* The calling thread's context, ready to be used. */
 CUresult context_current(struct context **context);
 #define REQUIRE_CONTEXT(name)                                                                      \
@@ -143,6 +145,7 @@ CUresult context_primary_use(struct driver_device *device, struct context **cont
 /* The primary context's handle, whether or not it is active. */
 CUresult context_primary_peek(struct driver_device *device, struct context **context);
 CUresult context_error(struct context *context); /* the sticky error */
+bool context_flags_are_valid(unsigned flags); /* CU_CTX_… of the manual, one scheduling choice */
 /* Waits for all work of all streams; the first failure's status. */
 CUresult context_synchronize(struct context *context);
 /* Calls function(argument) when `queue` has passed `ticket`: at once, or at a later quiet moment. */
@@ -189,6 +192,8 @@ struct stream {
 	struct green *green;             /* that it was made in */
 };
 
+HANDLE_FITS(struct stream);
+
 /* The stream that a handle of the program's stands for: 0 and CU_STREAM_LEGACY, CU_STREAM_PER_THREAD, or its own. */
 CUresult stream_find(struct context *context, CUstream handle, struct stream **stream);
 /* stream_find() where the stream's own context counts, not the current one; sticky errors reported. */
@@ -217,6 +222,7 @@ struct event {
 	struct node_set *captured;  /* … after these nodes */
 	struct ipc_event *ipc;
 };
+HANDLE_FITS(struct event);
 CUresult event_find(CUevent handle, struct event **event);
 CUresult event_record(struct event *event, struct stream *stream);
 CUresult event_wait(struct event *event, struct stream *stream);
@@ -349,6 +355,7 @@ struct module {
 	struct reference *references;    /* texture and surface references */
 };
 void module_destroy(struct module *module);
+HANDLE_FITS(struct module);
 CUresult module_function(struct module *module, const char *name, struct function **function);
 CUresult module_global(struct module *module, const char *name, void **pointer, size_t *size);
 
@@ -376,6 +383,8 @@ struct function {
 	bool cluster_must_be_set, non_portable_cluster;
 	int cluster_scheduling;
 };
+HANDLE_FITS(struct function);
+
 /* A CUfunction, or a CUkernel passed in its place (its instance in the context). */
 CUresult function_find(CUfunction handle, struct context *context, struct function **function);
 CUresult function_attribute(const struct function *function, CUfunction_attribute attribute, int *value);

@@ -1,8 +1,9 @@
 /* Graphs: nodes and edges as a program builds them, and executable graphs made from them.
  *
  *     graph.c         graphs, edges, clones       graph_work.c   what a node does, and doing it
- *     graph_node.c    adding nodes, parameters    graph_exec.c   instantiation, launch, updates
- *     graph_dot.c     the picture of a graph      user_object.c  objects that graphs keep alive
+ *     graph_node.c    adding nodes, parameters    graph_exec.c   instantiation, launch
+ *     graph_dot.c     the picture of a graph      graph_update.c changes to an executable graph
+ *     user_object.c   objects that graphs keep alive
  *
  * CUDA Driver API 6.23 "Graph Management". Graphs are not thread-safe there, and not here. */
 #ifndef DRAGOMAN_DRIVER_GRAPH_H
@@ -100,6 +101,9 @@ struct graph {
 	bool instantiated_once;        /* with allocation nodes: not again */
 	_Atomic uint32_t captures;     /* a capture writes to it */
 };
+
+HANDLE_FITS(struct graph);
+HANDLE_FITS(struct node);
 
 struct graph *graph_create(struct context *context);
 void graph_destroy(struct graph *graph);

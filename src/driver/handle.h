@@ -46,6 +46,8 @@ struct handle { /* first member of every such object */
 	uint32_t generation; /* grows each time the slot is given back */
 };
 
+#define HANDLE_FITS(type) _Static_assert(sizeof(type) <= HANDLE_SLOT_BYTES, "an object behind a handle has one slot")
+
 /* A zeroed object of that kind; NULL where memory is gone. */
 void *handle_create(enum handle_kind kind);
 void handle_destroy(void *object);

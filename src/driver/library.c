@@ -36,6 +36,9 @@ struct kernel {
 	uint32_t is_set;
 };
 
+HANDLE_FITS(struct library);
+HANDLE_FITS(struct kernel);
+
 /* ---- managed variables ------------------------------------------------------------------------------------------ */
 
 enum { MANAGED_ALIGN = 64 };

@@ -16,6 +16,8 @@ struct link {
 	bool complete;
 };
 
+HANDLE_FITS(struct link);
+
 CUresult impl_cuLinkCreate_v2(unsigned int count, CUjit_option *options, void **values, CUlinkState *state)
 {
 	struct jit_log log;

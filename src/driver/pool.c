@@ -38,6 +38,8 @@ struct pool {
 	struct pool_state *state;
 };
 
+HANDLE_FITS(struct pool);
+
 /* ---- classes ------------------------------------------------------------------------------------------------------ */
 
 static unsigned size_class(size_t size, size_t *class_size)

@@ -23,6 +23,8 @@ struct memory { /* behind CUmemGenericAllocationHandle */
 	_Atomic uint32_t uses; /* the program's handles, and mappings */
 };
 
+HANDLE_FITS(struct memory);
+
 struct reservation {
 	struct reservation *next;
 	uintptr_t base;
