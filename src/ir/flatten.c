@@ -56,7 +56,8 @@ static void end_block(struct flatten *f, uint32_t block, enum ir_end end, const 
 	struct ir_block *b = block_at(f, block);
 	b->end = end;
 	b->succs = arena_array(f->func->arena, uint32_t, count ? count : 1);
-	memcpy(b->succs, succs, count * sizeof *succs);
+	if (count)
+		memcpy(b->succs, succs, count * sizeof *succs);
 	b->succ_count = count;
 	b->location = location;
 }
