@@ -110,6 +110,69 @@ static bool exits_wait(const struct ir_func *func, const struct ir_loop *loop, c
 	return waits;
 }
 
+static const struct ir_inst *defining_inst(const struct ir_func *func, uint32_t value)
+{
+	const struct ir_value *v = &func->values.data[value];
+	return v->block == IR_NONE || v->inst == IR_NONE ? NULL : &func->blocks.data[v->block].insts.data[v->inst];
+}
+
+/* Is the branch taken by one lane of a group at most? `if (threadIdx.x == 0)`: a value that differs in all lanes against one that is
+ * the same in all. */
+static bool one_lane_passes(const struct ir_func *func, const struct ir_block *b, uint32_t successor)
+{
+	const uint32_t *block = func->options.block;
+	if (b->end != IR_END_BRANCH || !b->divergent || !block[0] || (block[1] * block[2] != 1 && block[0] % func->lanes))
+		return false;
+	const struct ir_inst *inst = defining_inst(func, b->condition);
+	if (!inst || inst->op != IR_PTX || inst->ptx->form->row->opcode_id != OP_setp || inst->def_count != 1 || inst->ptx->guard)
+		return false;
+	bool when_equal = (successor == 0) != b->negated;
+	if (!ptx_has(inst->ptx->form, when_equal ? MOD_eq : MOD_ne))
+		return false;
+	unsigned different = 0, same = 0;
+	for (unsigned i = 1; i < inst->ptx->operand_count; i++) {
+		const struct ptx_operand *op = &inst->ptx->operands[i];
+		uint32_t value = IR_NONE;
+		for (unsigned u = 0; u < inst->use_count; u++)
+			if (inst->uses[u].operand == op)
+				value = inst->uses[u].value;
+		struct ir_shape shape = value == IR_NONE ? (struct ir_shape){ .kind = IR_UNIFORM } : func->values.data[value].shape;
+		different += shape.kind == IR_AFFINE && shape.exact && (shape.stride == 1 || shape.stride == -1);
+		same += shape.kind == IR_UNIFORM;
+	}
+	return different == 1 && same == 1;
+}
+
+/* From `block` on, do the lanes meet before any of them writes memory? Then none of them can be what the one lane waits for. */
+static bool meets_first(const struct ir_func *func, uint32_t block)
+{
+	for (int blocks = 0; block != IR_NONE && blocks < 8; blocks++) {
+		const struct ir_block *b = &func->blocks.data[block];
+		for (size_t i = 0; i < b->insts.count; i++) {
+			uint32_t flags = b->insts.data[i].op == IR_PTX ? b->insts.data[i].ptx->form->row->flags : 0;
+			if (flags & (ISA_BARRIER | ISA_CONVERGENT))
+				return true;
+			if (flags & (ISA_WRITES | ISA_ATOMIC | ISA_CALL))
+				return false;
+		}
+		block = b->succ_count == 1 ? b->succs[0] : IR_NONE;
+	}
+	return false;
+}
+
+/* A loop that one lane of a group enters alone, while the others go straight to where all meet (a grid's barrier by thread 0). */
+static bool entered_alone(const struct ir_func *func, const struct ir_loop *loop)
+{
+	for (uint32_t block = loop->header, above; (above = func->blocks.data[block].idom) != IR_NONE; block = above) {
+		const struct ir_block *b = &func->blocks.data[above];
+		for (uint32_t s = 0; s < b->succ_count; s++)
+			if (b->succs[s] == block && func->blocks.data[block].preds.count == 1 && one_lane_passes(func, b, s) &&
+			    b->succs[1 - s] == b->ipdom && meets_first(func, b->ipdom))
+				return true;
+	}
+	return false;
+}
+
 bool ir_find_waiting(struct ir_func *func)
 {
 	bool apart = false;
@@ -119,7 +182,7 @@ bool ir_find_waiting(struct ir_func *func)
 		memset(waiting, 0, func->values.count);
 		bool divergent = false;
 		loop->waits = mark_waiting(func, loop, waiting) && exits_wait(func, loop, waiting, &divergent);
-		apart |= loop->waits && (divergent || loop->divergent);
+		apart |= loop->waits && (divergent || loop->divergent) && !entered_alone(func, loop);
 	}
 	free(waiting);
 	return apart;

@@ -363,6 +363,12 @@ static struct ir_shape shape_result(struct uniform *u, const struct ir_inst *ins
 		if (a[2].kind == IR_UNIFORM)
 			return join(a[0], a[1]);
 		return shape_pure(a, count, bits);
+	case SHAPE_or:
+	case SHAPE_xor:
+		for (int i = 0; i < 2; i++)
+			if (is_constant(a[i]) && !a[i].low)
+				return a[1 - i];
+		return shape_pure(a, count, bits);
 	case SHAPE_and: {
 		struct ir_shape s = shape_pure(a, count, bits);
 		for (int i = 0; i < 2; i++)
