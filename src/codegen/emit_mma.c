@@ -174,7 +174,11 @@ static bool set_shape(struct emitter *e, const struct ptx_instruction *in, struc
 static void emit_product(struct emitter *e, const struct ptx_instruction *in, bool sparse)
 {
 	struct product p = { 0 };
-	if (!set_shape(e, in, &p) || !p.a || !p.b || in->form->type_count > 4) {
+	if (has(e, MOD_kind__f8f6f4) || in->form->type_count > 4) { /* of sm_120a alone, whose sums are others */
+		unsupported(e, "matrix products of .kind::f8f6f4, .kind::mxf8f6f4, .kind::mxf4 and .kind::mxf4nvf4");
+		return;
+	}
+	if (!set_shape(e, in, &p) || !p.a || !p.b) {
 		unsupported(e, "this kind of matrix product");
 		return;
 	}

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""mma.sp (PTX ISA 9.7.14.6), the products of quarters of a warp (.m8n8k4 of .f16, 9.7.14.5.1) and rounded products of doubles, against the
-arithmetic of matrix.py. Which lanes hold which of a row's metadata the manual shows in figures 113 to 126.
+"""mma.sp (PTX ISA 9.7.14.6), products of 8-bit floats, of quarters of a warp (.m8n8k4 of .f16, 9.7.14.5.1) and rounded ones of doubles,
+against the arithmetic of matrix.py. 8-bit floats are as on Ada: 13 fractional bits, steps of 16, an f32 result cut to 13 bits after each. Which lanes hold which of a row's metadata the manual shows in figures 113 to 126.
 
     sparse.py OUTPUT.ptx
 """
@@ -65,7 +65,7 @@ def accumulate(row, column, kind, c, out):
 
 
 def sparse(t, kind, k, selector, out, wild):
-    per, bits, random = matrix.elements_in(kind), matrix.BITS[kind], t.random
+    random = t.random
     nibbles = (4, 14) if kind == 'tf32' else (4, 8, 9, 12, 13, 14)
     metadata = [sum(nibbles[random.word() % len(nibbles)] << 4 * i for i in range(8)) for _ in range(32)]
     stored = [[matrix.code_for(random, kind, wild) for _ in range(k // 2)] for _ in range(16)]
@@ -76,18 +76,42 @@ def sparse(t, kind, k, selector, out, wild):
         for j in range(k // 2):
             a[row][stored_place(kind, metadata, k, selector, row, j)] = stored[row][j]
     d = [[accumulate(a[i], [b[l][j] for l in range(k)], kind, c[i][j], out) for j in range(8)] for i in range(16)]
-    counts = [k // (4 * per), k // (4 * per), 2 if out == 'f16' else 4, 2 if out == 'f16' else 4]
+    name = 'mma.sp::ordered_metadata.sync.aligned.m16n8k%d.row.col.%s.%s.%s.%s' % (k, out, kind, kind, out)
+    emit_tile(t, name, kind, out, (stored, b, c, d), metadata, ', %%e, %d' % selector)
+
+
+def emit_tile(t, name, kind, out, matrices, metadata=None, tail=''):
+    a, b, c, d = matrices
+    per, bits = matrix.elements_in(kind), matrix.BITS[kind]
+    counts = [2 * len(a[0]) // (4 * per), len(b) // (4 * per), 2 if out == 'f16' else 4, 2 if out == 'f16' else 4]
     given, results = [], []
     for lane in range(32):
         cells = [[matrix.place_c(lane, r, out, e) for e in range(2 if out == 'f16' else 1)] for r in range(counts[2])]
-        words = [matrix.words_of([stored[i][j] for i, j in (matrix.place_a(lane, r, e, kind, 16) for e in range(per))], bits)
+        words = [matrix.words_of([a[i][j] for i, j in (matrix.place_a(lane, r, e, kind, 16) for e in range(per))], bits)
                  for r in range(counts[0])]
         words += [matrix.words_of([b[i][j] for i, j in (matrix.place_b(lane, r, e, kind) for e in range(per))], bits) for r in range(counts[1])]
-        words += [matrix.words_of([c[i][j] for i, j in cell], 16) for cell in cells] + [metadata[lane]]
+        words += [matrix.words_of([c[i][j] for i, j in cell], 16) for cell in cells] + ([metadata[lane]] if metadata else [])
         given.append(words)
         results.append([matrix.words_of([d[i][j] for i, j in cell], 16) for cell in cells])
-    name = 'mma.sp::ordered_metadata.sync.aligned.m16n8k%d.row.col.%s.%s.%s.%s' % (k, out, kind, kind, out)
-    emit(t, name, given, results, counts, tail=', %%e, %d' % selector)
+    emit(t, name, given, results, counts, tail=tail)
+
+
+def eight_bits(t, k, kind_a, kind_b, out):
+    a, b, c = ([[matrix.code_for(t.random, kind, False) for _ in range(n)] for _ in range(m)]
+               for kind, m, n in ((kind_a, 16, k), (kind_b, k, 8), (out, 16, 8)))
+    d = [[0] * 8 for _ in range(16)]
+    matrix.FRACTION, before = 13, matrix.FRACTION
+    for i in range(16):
+        for j in range(8):
+            bits = c[i][j]
+            for first in range(0, k, 16):
+                pairs = [(matrix.number(a[i][x], kind_a), matrix.number(b[x][j], kind_b)) for x in range(first, first + 16)]
+                bits = matrix.encode(matrix.step(pairs, matrix.number(bits, out), out), out)
+                if out == 'f32' and bits != 0x7fffffff:
+                    bits &= ~0x3ff
+            d[i][j] = bits
+    matrix.FRACTION = before
+    emit_tile(t, 'mma.sync.aligned.m16n8k%d.row.col.%s.%s.%s.%s' % (k, out, kind_a, kind_b, out), kind_a, out, (a, b, c, d))
 
 
 # ---- .m8n8k4 of .f16: lanes 4q … 4q + 3 and 4q + 16 … 4q + 19 make one product -------------------------------------------
@@ -158,6 +182,11 @@ def main():
                 quarters(t, layout_a, layout_b, out, kind_c)
     for mode in ('rz', 'rm', 'rp'):
         doubles(t, mode)
+    for kind_a in ('e4m3', 'e5m2'):
+        for kind_b in ('e4m3', 'e5m2'):
+            for k in (16, 32):
+                for out in ('f32', 'f16'):
+                    eight_bits(t, k, kind_a, kind_b, out)
     t.file.save(sys.argv[1])
 
 
