@@ -11,7 +11,8 @@
 struct object {
 	struct handle handle;
 	uint64_t number;
-	struct context *context;
+	struct context *context;       /* may be gone before the object is */
+	struct driver_device *device;
 	bool surface, viewed;
 	CUDA_RESOURCE_DESC resource;
 	CUDA_TEXTURE_DESC texture;
@@ -48,6 +49,7 @@ static CUresult object_create(struct context *context, const struct object *what
 	*object = *what;
 	object->handle = handle;
 	object->context = context;
+	object->device = context->device;
 	status = (CUresult)context->ops->texture_create(context->device->device, description, &object->number);
 	if (status) {
 		handle_destroy(object);
@@ -78,8 +80,9 @@ static CUresult object_destroy(uint64_t number, bool surface)
 	pthread_mutex_unlock(&objects.lock);
 	if (!object)
 		return CUDA_ERROR_INVALID_VALUE;
-	context_synchronize(object->context);
-	object->context->ops->texture_destroy(object->context->device->device, number);
+	if (context_check((CUcontext)object->context))
+		context_synchronize(object->context);
+	object->device->ops->texture_destroy(object->device->device, number);
 	handle_destroy(object);
 	return CUDA_SUCCESS;
 }

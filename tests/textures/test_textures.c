@@ -587,6 +587,17 @@ static void test_kinds(void)
 	CHECK_INT(word_of(out[0][3]), 0);
 }
 
+/* Its context is gone. */
+static void test_orphan(CUdevice device)
+{
+	CUtexObject object = make_texture(make_array(CU_AD_FORMAT_FLOAT, 1, 4, 0, 0, 0), CU_TR_ADDRESS_MODE_CLAMP, CU_TR_FILTER_MODE_POINT, 0);
+	CHECK_OK(cuDevicePrimaryCtxReset(device));
+	CHECK_OK(cuDevicePrimaryCtxRetain(&context, device));
+	CHECK_OK(cuCtxSetCurrent(context));
+	cuTexObjectDestroy(object); /* whatever it says, the program goes on */
+	CHECK_INT(cuTexObjectDestroy(object), CUDA_ERROR_INVALID_VALUE);
+}
+
 int main(int argc, char **argv)
 {
 	CUdevice device;
@@ -612,5 +623,6 @@ int main(int argc, char **argv)
 	test_surfaces();
 	test_surface_updates();
 	test_kinds();
+	test_orphan(device);
 	return check_end();
 }
