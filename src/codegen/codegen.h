@@ -8,7 +8,8 @@
 
 #include "ptx/ptx.h"
 
-enum { COMPILER_INTERFACE = 1 };
+/* Rows of spec/ptx.isa are numbered alike on both sides, or the compiler must not be used. */
+enum { COMPILER_INTERFACE = 1 << 24 | ISA_ROW_COUNT << 12 | ISA_MOD_COUNT };
 
 struct compile_options {
 	/* Threads that one call of the code runs: 0 lets the compiler choose (a warp as chunks of native vectors);
