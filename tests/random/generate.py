@@ -100,6 +100,7 @@ class Options:
     memory: bool = True
     calls: bool = True
     exits: bool = True
+    flow: int = 1                # weight of branches and loops
     size: int = 26
 
 
@@ -413,12 +414,14 @@ class Body:
             self.emit(f'not.pred {other}, {condition}')
             condition = other
         self.emit(f'and.pred {q}, {q}, {condition}')
-        if not self.is_kernel:
+        if not self.is_kernel and self.chance(0.8):
             end = self.label()
             self.emit(f'@!{q} bra {end}')
             self.finish_function()
             self.emit('ret')
             self.place(end)
+        elif not self.is_kernel:
+            self.emit(f'@{q} exit')
         else:
             self.emit(f'@{q} {self.pick(["exit", "ret"])}')
 
@@ -572,6 +575,68 @@ class Body:
             self.emit(f'{self.guard()}st{space}.u32 [{a}], {self.source("r", False)}')
         else:
             self.emit(f'{self.guard()}ld{space}.u32 {d}, [{a}]')
+
+    def index(self):
+        """A number that grows evenly along the lanes, and may wrap around."""
+        t = self.temporary('r')
+        source = self.pick(['%tidx', '%gtid', '%lane', '%tid_']) if self.is_kernel else '%r0'
+        step = self.pick(['1', '1', '2', '-1', '3', '4', '-4', str(self.rng.getrandbits(32)), str(1 << self.rng.randrange(32)), '%u0'
+                          if self.is_kernel else '5'])
+        offset = self.pick([str(self.rng.randint(-40, 40)), str(self.rng.randint(0, 900)), str(self.rng.getrandbits(32)), self.uniform()])
+        way = self.rng.randrange(4)
+        if way == 0:
+            self.emit(f'mad.lo.{self.pick("us")}32 {t}, {source}, {step}, {offset}')
+        elif way == 1:
+            self.emit(f'mul.lo.s32 {t}, {source}, {step}')
+            self.emit(f'{self.pick(["add", "sub"])}.s32 {t}, {t}, {offset}')
+        elif way == 2:
+            self.emit(f'shl.b32 {t}, {source}, {self.rng.choice([0, 1, 2, 3, 28, 31])}')
+            self.emit(f'sub.u32 {t}, {offset}, {t}')
+        else:
+            self.emit(f'xor.b32 {t}, {source}, {self.pick(["1", "3", "7", "-1", offset])}')
+        return t
+
+    def statement_index(self, context):
+        """What becomes of such a number when it is widened, compared, narrowed."""
+        t = self.index()
+        x, r, p, h = (self.pick(self.pool(k)) for k in 'xrph')
+        self.emit(self.guard() + self.pick([
+            f'mul.wide.{self.pick("us")}32 {x}, {t}, {self.pick(["4", "-8", "1", "%r1"])}', f'cvt.{self.pick(["u64.u32", "s64.s32"])} {x}, {t}',
+            f'cvt.{self.pick(["u16.u32", "s16.s32"])} {h}, {t}', f'mad.wide.{self.pick("us")}32 {x}, {t}, {self.rng.randint(1, 20)}, {self.pick(self.pool("x"))}',
+            f'setp.{self.pick(["lt", "ge", "eq"])}.{self.pick("us")}32 {p}, {t}, {self.source("r")}', f'mov.u32 {r}, {t}',
+            f'shr.{self.pick("us")}32 {r}, {t}, {self.pick([1, 2, 5, 31])}', f'and.b32 {r}, {t}, {self.pick([-32, 31, 1, 255])}',
+            f'rem.u32 {r}, {t}, {self.pick([3, 32, 7])}', f'min.s32 {r}, {t}, {self.source("r")}', f'selp.b32 {r}, {t}, {self.source("r")}, {self.source("p")}',
+            f'neg.s32 {r}, {t}', f'cvt.{self.pick(["s32.s8", "u32.u16", "u32.u8"])} {r}, {t}']))
+
+    def statement_stencil(self, context):
+        """A neighbour's word, where there is such a neighbour."""
+        t, q, a, d = self.index(), self.temporary('p'), self.temporary('x'), self.pick(self.pool('r'))
+        self.emit(f'setp.{self.pick(["lt", "lo"])}.u32 {q}, {t}, {TABLE_WORDS}')
+        way = self.rng.randrange(4)
+        b = self.temporary('x')
+        if way == 0:
+            self.emit(f'mad.wide.{self.pick("us")}32 {a}, {t}, 4, %mem')
+        elif way == 1:
+            self.emit(f'mul.wide.{self.pick("us")}32 {b}, {t}, 4')
+            self.emit(f'add.s64 {a}, %mem, {b}')
+        elif way == 2:
+            self.emit(f'cvt.{self.pick(["u64.u32", "s64.s32"])} {b}, {t}')
+            self.emit(f'shl.b64 {b}, {b}, 2')
+            self.emit(f'add.s64 {a}, %mem, {b}')
+        else:
+            self.emit(f'shl.b32 {t}, {t}, 2')
+            self.emit(f'cvt.u64.u32 {b}, {t}')
+            self.emit(f'add.s64 {a}, {b}, %mem')
+        load = f'ld{self.pick([".global", ".global.nc", ""])}.{self.pick(["u32", "s32", "u16", "s8"])} {d}, [{a}]'
+        if self.chance(0.5):
+            self.emit(f'@{q} {load}')
+        else:
+            end = self.label()
+            self.emit(f'@!{q} bra {end}')
+            self.emit(load)
+            if self.chance(0.5):
+                self.statements(self.free(context), 1, 1)
+            self.place(end)
 
     def statement_const(self, context):
         t, a = self.temporary('r'), self.temporary('x')
@@ -735,21 +800,24 @@ class Body:
     # ---- calls -----------------------------------------------------------------------------------------------------
 
     def statement_call(self, context):
-        callable_ = [f for f in self.program.functions if f is not self]
+        callable_ = self.program.functions
         if not callable_:
             return
         function = self.pick(callable_)
         d = self.pick(self.pool('r'))
         n = self.temporary('r')
         self.emit(f'and.b32 {n}, {self.source("r")}, 3')
+        self.write_call(function.name, n, self.source('r', False), d)
+
+    def write_call(self, name, first, second, result):
         self.lines.append('\t{')
-        for name, type_ in (('pa', 'b32'), ('pb', 'b32'), ('pm', 'b64'), ('pr', 'b32')):
-            self.lines.append(f'\t.param .{type_} {name};')
-        self.emit(f'st.param.b32 [pa], {n}')
-        self.emit(f'st.param.b32 [pb], {self.source("r", False)}')
-        self.emit('st.param.b64 [pm], %mem')
-        self.emit(f'call (pr), {function.name}, (pa, pb, pm)')
-        self.emit(f'ld.param.b32 {d}, [pr]')
+        for parameter, type_ in (('qa', 'b32'), ('qb', 'b32'), ('qm', 'b64'), ('qr', 'b32')):
+            self.lines.append(f'\t.param .{type_} {parameter};')
+        self.emit(f'st.param.b32 [qa], {first}')
+        self.emit(f'st.param.b32 [qb], {second}')
+        self.emit('st.param.b64 [qm], %mem')
+        self.emit(f'call{self.pick(["", ".uni"])} (qr), {name}, (qa, qb, qm)')
+        self.emit(f'ld.param.b32 {result}, [qr]')
         self.lines.append('\t}')
 
     def finish_function(self):
@@ -765,22 +833,23 @@ class Body:
         if o.floats:
             table.append((self.statement_convert_double, 2))
         if nest:
-            table += [(self.statement_if, 12), (self.statement_switch, 3)]
+            table += [(self.statement_if, 12 * o.flow), (self.statement_switch, 3 * o.flow)]
             if context.loops < 3:
-                table.append((self.statement_loop, 9))
+                table.append((self.statement_loop, 9 * o.flow))
             if context.loops < 2:
-                table.append((self.statement_soup, 4))
+                table.append((self.statement_soup, 4 * o.flow))
         if context.jumps and not context.mask:
-            table.append((self.statement_jump, 12))
+            table.append((self.statement_jump, 12 * o.flow))
         if o.exits and self.program.exits and context.may_return and not (context.mask and not context.whole_warp):
             table.append((self.statement_return, 3))
         if o.memory:
-            table += [(self.statement_gather, 8)]
+            table += [(self.statement_gather, 8), (self.statement_stencil, 4)]
             if self.is_kernel:
                 table += [(self.statement_own, 10), (self.statement_atomic, 3), (self.statement_local, 4), (self.statement_const, 2),
                           (self.statement_own_atomic, 2), (self.statement_shared_atomic, 2)]
-        if o.calls and self.is_kernel and self.program.functions:
+        if o.calls and self.program.functions and (self.is_kernel or context.loops < 2):
             table.append((self.statement_call, 4))
+        table.append((self.statement_index, 3))
         if self.is_kernel and context.block:
             table.append((self.statement_uniform, 8))
             if nest and context.loops < 2:
@@ -1051,15 +1120,7 @@ class Program:
             e(f'setp.le.s32 {q}, {n}, 0')
             e(f'@{q} bra {end}')
             e(f'sub.s32 {n}, {n}, 1')
-            body.lines.append('\t{')
-            for name, type_ in (('qa', 'b32'), ('qb', 'b32'), ('qm', 'b64'), ('qr', 'b32')):
-                body.lines.append(f'\t.param .{type_} {name};')
-            e(f'st.param.b32 [qa], {n}')
-            e(f'st.param.b32 [qb], {body.pick(body.pool("r"))}')
-            e('st.param.b64 [qm], %mem')
-            e(f'call (qr), {body.name}, (qa, qb, qm)')
-            e(f'ld.param.b32 {d}, [qr]')
-            body.lines.append('\t}')
+            body.write_call(body.name, n, body.pick(body.pool('r')), d)
             body.place(end)
             body.statement_assign(context)
         body.finish_function()

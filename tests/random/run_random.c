@@ -5,11 +5,14 @@
  *
  * The kernel is the file's first entry, (.param .u64 memory, .param .u32 a, .param .u32 b): `words` 32-bit words of device
  * memory, filled from the seed. Options:
- *     --forms L:V:O:S:G,…  lanes, vector width, optimisation, specialised on the block shape (1) or not, and small grid
+ *     --forms L:V:O:S:M,…  lanes, vector width, optimisation, specialised on the block shape (1) or not, and machine: 0 this one,
+ *                          3 one with AVX2, 2 one with SSE4
  *     --pick N             of the forms, N a program, chosen by its seed; without it all
  *     --timeout S          seconds that a program may take in one form (a miscompiled loop need not end)
  *     --jobs N             processes
  *     --check              the interpreter alone: is the program valid?
+ *     --compile            compile only, every kernel of any PTX (--pick: at most N of a file): an internal error is a failure, what is
+ *                          not supported yet is not
  *     --dump               print the words that differ
  * Exit status: 0 all agree, 1 some differ or fail, 2 some programs are invalid (and none differs). */
 #include <errno.h>
@@ -24,20 +27,27 @@
 #include "interpret.h"
 
 struct form {
-	unsigned lanes, vector, opt, special;
+	unsigned lanes, vector, opt, special, machine;
 };
 
 /* The first is the scalar form, which stands in for the interpreter where that does not know an instruction. */
 static const struct form all_forms[] = {
-	{ 1, 0, 0, 1 },  { 1, 0, 2, 1 },  { 1, 0, 2, 0 },   { 32, 8, 0, 1 },  { 32, 8, 2, 1 },  { 32, 8, 2, 0 },
-	{ 32, 4, 2, 1 }, { 32, 4, 0, 0 }, { 32, 16, 2, 1 }, { 32, 16, 0, 0 }, { 8, 8, 2, 1 },   { 8, 8, 0, 0 },
-	{ 16, 8, 2, 1 }, { 16, 4, 0, 0 }, { 4, 4, 2, 1 },   { 16, 16, 2, 0 }, { 0, 0, 2, 1 },
+	{ 1, 0, 0, 1, 0 },  { 1, 0, 2, 1, 0 },  { 1, 0, 2, 0, 3 },   { 32, 8, 0, 1, 0 },  { 32, 8, 2, 1, 3 },  { 32, 8, 2, 0, 0 },
+	{ 32, 4, 2, 1, 3 }, { 32, 4, 0, 0, 2 }, { 32, 16, 2, 1, 0 }, { 32, 16, 0, 0, 3 }, { 8, 8, 2, 1, 3 },   { 8, 8, 0, 0, 0 },
+	{ 16, 8, 2, 1, 0 }, { 16, 4, 0, 0, 3 }, { 4, 4, 2, 1, 2 },   { 16, 16, 2, 0, 0 }, { 0, 0, 2, 1, 0 },   { 32, 8, 0, 1, 3 },
+	{ 0, 0, 2, 1, 3 },
 };
+
+/* Machines of x86-64's microarchitecture levels 2 and 3 (System V ABI for x86-64, 3.1.1). */
+static const char *const machine_names[4] = { NULL, NULL, "x86-64-v2", "x86-64-v3" };
+#define LEVEL_2 "+sse3,+ssse3,+sse4.1,+sse4.2,+popcnt,+cx16,+sahf"
+static const char *const machine_features[4] = { NULL, NULL, LEVEL_2,
+						 LEVEL_2 ",+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+xsave" };
 
 struct options {
 	struct form forms[64];
 	unsigned form_count, pick, timeout, jobs;
-	bool check, dump;
+	bool check, compile, dump;
 };
 
 enum outcome { SAME, DIFFERENT, INVALID };
@@ -167,6 +177,21 @@ static void set_number(const char *name, unsigned value)
 	setenv(name, text, 1);
 }
 
+static void set_form(const struct form *form)
+{
+	set_number("DRAGOMAN_LANES", form->lanes);
+	set_number("DRAGOMAN_VECTOR", form->vector);
+	set_number("DRAGOMAN_OPT", form->opt);
+	set_number("DRAGOMAN_ANY_SHAPE", !form->special);
+	if (machine_names[form->machine % 4]) {
+		setenv("DRAGOMAN_CPU", machine_names[form->machine % 4], 1);
+		setenv("DRAGOMAN_CPU_FEATURES", machine_features[form->machine % 4], 1);
+	} else {
+		unsetenv("DRAGOMAN_CPU");
+		unsetenv("DRAGOMAN_CPU_FEATURES");
+	}
+}
+
 static int launch(struct runner *r, const struct program *p, struct device_kernel *kernel, void *memory)
 {
 	const struct device_ops *ops = &cpu_device_ops;
@@ -190,10 +215,7 @@ static int run_form(struct runner *r, const struct program *p, const struct ptx_
 	struct device_module *module;
 	struct device_kernel *kernel;
 	void *memory;
-	set_number("DRAGOMAN_LANES", form->lanes);
-	set_number("DRAGOMAN_VECTOR", form->vector);
-	set_number("DRAGOMAN_OPT", form->opt);
-	set_number("DRAGOMAN_ANY_SHAPE", !form->special);
+	set_form(form);
 	int status = ops->module_load(r->device, ptx, &module, &diagnostic);
 	if (status)
 		return status;
@@ -226,7 +248,7 @@ static bool compare(struct runner *r, const struct program *p, const char *how)
 
 static void describe(const struct form *f, char *out, size_t size)
 {
-	snprintf(out, size, "%u:%u:%u:%u", f->lanes, f->vector, f->opt, f->special);
+	snprintf(out, size, "%u:%u:%u:%u:%u", f->lanes, f->vector, f->opt, f->special, f->machine);
 }
 
 /* The scalar form's result becomes the expected one, where the interpreter gives none. */
@@ -248,8 +270,8 @@ static enum outcome run_forms(struct runner *r, struct program *p, const struct 
 	bool good = true;
 	unsigned count = o->pick && o->pick < o->form_count ? o->pick : o->form_count, start = (unsigned)(next_random(&s) >> 32);
 	for (unsigned i = 0; i < count; i++) {
-		/* a step that has no divisor in common with the number of forms: no form twice */
-		const struct form *form = &o->forms[(start + i * 5) % o->form_count];
+		/* a step with no divisor in common with the number of forms: no form twice */
+		const struct form *form = &o->forms[(start + i * 7) % o->form_count];
 		char how[64];
 		describe(form, how, sizeof how);
 		int status = run_form(r, p, ptx, form);
@@ -261,6 +283,56 @@ static enum outcome run_forms(struct runner *r, struct program *p, const struct 
 		good = compare(r, p, how) && good;
 	}
 	return good ? SAME : DIFFERENT;
+}
+
+/* ---- other people's kernels ------------------------------------------------------------------------------------------ */
+
+static bool compile_kernel(struct runner *r, const struct ptx_module *ptx, const struct ptx_function *function, const struct form *form)
+{
+	static const uint32_t shapes[][3] = { { 256, 1, 1 }, { 16, 16, 1 }, { 33, 1, 1 } };
+	struct ptx_diagnostic diagnostic = { 0 };
+	struct device_module *module;
+	struct device_kernel *kernel;
+	struct kernel_info info;
+	set_form(form);
+	if (cpu_device_ops.module_load(r->device, ptx, &module, &diagnostic))
+		return true;
+	int status = cpu_device_ops.module_kernel(module, function, &kernel);
+	const uint32_t *shape = function->reqntid[0] ? function->reqntid : shapes[function->index % ARRAY_LENGTH(shapes)];
+	status = status ? status : cpu_device_ops.kernel_prepare(kernel, shape, &info, &diagnostic);
+	char how[64];
+	describe(form, how, sizeof how);
+	bool good = !status || !diagnostic.message || !strstr(diagnostic.message, "internal error");
+	if (!good || (status && getenv("RANDOM_VERBOSE")))
+		printf("%s: %s (%s): kernel %s: %s\n", ptx->name, good ? "not compiled" : "FAILED", how, function->symbol.name,
+		       diagnostic.message ? diagnostic.message : "?");
+	ptx_diagnostic_fini(&diagnostic);
+	cpu_device_ops.module_unload(module);
+	return good;
+}
+
+static enum outcome compile_all(struct runner *r, const char *path)
+{
+	struct ptx_diagnostic diagnostic = { 0 };
+	size_t length = 0;
+	char *text = read_file(path, &length);
+	struct ptx_module *ptx = text ? ptx_parse(text, length, path, &diagnostic) : NULL;
+	bool good = true;
+	unsigned kernels = 0;
+	for (size_t i = 0; ptx && i < ptx->functions.count; i++) {
+		const struct ptx_function *function = ptx->functions.data[i];
+		if (!function->is_entry || function->is_declaration || (r->options->pick && kernels == r->options->pick))
+			continue;
+		kernels++;
+		for (unsigned f = 0; f < r->options->form_count; f++)
+			good = compile_kernel(r, ptx, function, &r->options->forms[f]) && good;
+	}
+	enum outcome outcome = !ptx ? INVALID : good ? SAME : DIFFERENT;
+	ptx_diagnostic_fini(&diagnostic);
+	if (ptx)
+		ptx_destroy(ptx);
+	free(text);
+	return outcome;
 }
 
 static enum outcome run_program(struct runner *r, const char *path)
@@ -311,7 +383,7 @@ static void child(const struct options *options, char **files, int count, int fr
 				cpu_device_ops.queue_create(r.device, 0, &r.queue)))
 		_exit(4);
 	for (int i = from; i < count; i += step) {
-		uint8_t outcome = (uint8_t)run_program(&r, files[i]);
+		uint8_t outcome = (uint8_t)(options->compile ? compile_all(&r, files[i]) : run_program(&r, files[i]));
 		fflush(stdout);
 		if (write(out, &outcome, 1) != 1)
 			break;
@@ -401,7 +473,7 @@ static bool read_forms(struct options *o, const char *text)
 	o->form_count = 0;
 	while (text && *text && o->form_count < ARRAY_LENGTH(o->forms)) {
 		struct form f = { 0 };
-		if (sscanf(text, "%u:%u:%u:%u", &f.lanes, &f.vector, &f.opt, &f.special) != 4)
+		if (sscanf(text, "%u:%u:%u:%u:%u", &f.lanes, &f.vector, &f.opt, &f.special, &f.machine) < 4)
 			return false;
 		o->forms[o->form_count++] = f;
 		text = strchr(text, ',');
@@ -420,6 +492,8 @@ int main(int argc, char **argv)
 		bool good = true;
 		if (!strcmp(argv[i], "--check"))
 			o.check = true;
+		else if (!strcmp(argv[i], "--compile"))
+			o.compile = true;
 		else if (!strcmp(argv[i], "--dump"))
 			o.dump = true;
 		else if (!strcmp(argv[i], "--forms"))

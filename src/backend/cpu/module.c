@@ -450,6 +450,8 @@ static int obtain(struct device_kernel *kernel, struct kernel_variant *variant)
 		.opt_level = (uint8_t)env_long("DRAGOMAN_OPT", 2, 0, 2),
 		.small_grid = variant->key.small_grid,
 		.debug = env_flag("DRAGOMAN_DEBUG"),
+		.cpu = env_get("DRAGOMAN_CPU"), /* LLVM's names: code for an older machine, for tests */
+		.features = env_get("DRAGOMAN_CPU_FEATURES"),
 		.block = { any ? 0 : variant->key.block[0], any ? 0 : variant->key.block[1], any ? 0 : variant->key.block[2] },
 	};
 	struct cache_subject subject = { .text_hash = module->text_hash,
