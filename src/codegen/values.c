@@ -957,9 +957,58 @@ static void emit_once(struct emitter *e)
 		emit_piece(e);
 }
 
+/* Slots that hold a group instruction's results as they were before; then what the instruction made of them. */
+static LLVMValueRef **group_results(struct emitter *e)
+{
+	const struct ir_inst *inst = e->inst;
+	LLVMValueRef **slots = arena_array(e->state->arena, LLVMValueRef *, inst->def_count + 1u);
+	enum piece piece = e->piece;
+	unsigned w = e->w;
+	for (unsigned d = 0; d < inst->def_count; d++) {
+		uint32_t value = inst->defs[d].value;
+		bool uniform = ir_value(e, value)->shape.kind == IR_UNIFORM;
+		slots[d] = arena_array(e->state->arena, LLVMValueRef, e->chunks);
+		e->piece = uniform ? PIECE_UNIFORM : PIECE_CHUNK;
+		e->w = uniform ? 1 : e->width;
+		for (e->chunk = 0; e->chunk < (uniform ? 1 : e->chunks); e->chunk++) {
+			LLVMValueRef old = read_old(e, &inst->defs[d], !uniform);
+			slots[d][e->chunk] = entry_alloca(e, stored_type(e, value, !uniform), "");
+			LLVMBuildStore(e->b, uniform ? old : splat(e, old), slots[d][e->chunk]);
+		}
+	}
+	e->piece = piece;
+	e->w = w;
+	return slots;
+}
+
+static void group_results_take(struct emitter *e, LLVMValueRef **slots, LLVMBasicBlockRef after)
+{
+	const struct ir_inst *inst = e->inst;
+	for (unsigned pass = 0; pass < 2; pass++) {
+		for (unsigned d = 0; d < inst->def_count; d++) {
+			struct value_code *code = &e->state->values[inst->defs[d].value];
+			bool uniform = ir_value(e, inst->defs[d].value)->shape.kind == IR_UNIFORM;
+			for (unsigned c = 0; c < (uniform ? 1 : e->chunks); c++) {
+				LLVMValueRef *v = uniform ? &code->uniform : &code->chunk[c];
+				if (!pass)
+					LLVMBuildStore(e->b, *v, slots[d][c]);
+				else
+					*v = LLVMBuildLoad2(e->b, stored_type(e, inst->defs[d].value, !uniform), slots[d][c], "");
+				if (pass && ir_value(e, inst->defs[d].value)->shape.kind == IR_AFFINE)
+					code->base[c] = lane_get(e, *v, 0);
+			}
+		}
+		if (!pass) {
+			LLVMBuildBr(e->b, after);
+			LLVMPositionBuilderAtEnd(e->b, after);
+		}
+	}
+}
+
 static void emit_group(struct emitter *e)
 {
 	struct lane_masks block;
+	LLVMValueRef **results = NULL;
 	current_masks(e, &block);
 	e->piece = PIECE_GROUP;
 	e->w = 1;
@@ -978,7 +1027,8 @@ static void emit_group(struct emitter *e)
 			e->state->group.chunk[e->chunk] = piece_mask(e, &block);
 		e->piece = PIECE_GROUP;
 		e->w = 1;
-		if (!e->inst->def_count) { /* no lane, no call: a barrier must not be met by nobody */
+		if (!e->inst->def_count || e->inst->ptx->form->row->flags & ISA_BARRIER) { /* a barrier must not be met by nobody */
+			results = group_results(e);
 			LLVMValueRef any = e->state->group.chunk[0];
 			for (unsigned c = 1; c < e->chunks; c++)
 				any = LLVMBuildOr(e->b, any, e->state->group.chunk[c], "");
@@ -989,10 +1039,8 @@ static void emit_group(struct emitter *e)
 		}
 	}
 	emit_piece(e);
-	if (after) {
-		LLVMBuildBr(e->b, after);
-		LLVMPositionBuilderAtEnd(e->b, after);
-	}
+	if (after && !e->state->failed)
+		group_results_take(e, results, after);
 }
 
 static void emit_lanes(struct emitter *e)

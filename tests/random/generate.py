@@ -679,15 +679,20 @@ class Body:
         self.emit(f'{self.guard()}ld{space}.u32 {self.pick(self.pool("r"))}, [{b}]')
         self.barrier(context)
 
-    def barrier(self, context):
+    def statement_barrier(self, context):
+        self.barrier(context, True)
+
+    def barrier(self, context, extra=None):
+        """extra: nothing depends on it, so that it may have a guard."""
         number = self.pick(['0', '0', '0', '1', '5'])
         roll = self.rng.random()
+        guard = '' if self.chance(0.8) or extra is None else f'@{self.pick(["", "!"])}{self.pick(["%up0", "%up1"])} '
         if roll < 0.6:
-            self.emit(f'{self.pick(["bar.sync", "barrier.sync", "barrier.sync.aligned", "bar.cta.sync"])} {number}')
+            self.emit(f'{guard}{self.pick(["bar.sync", "barrier.sync", "barrier.sync.aligned", "bar.cta.sync"])} {number}')
         elif roll < 0.8:
-            self.emit(f'bar.red.popc.u32 {self.pick(["%u0", "%u1", self.pool("r")[0]])}, {number}, {self.pick(["", "!"])}{self.source("p")}')
+            self.emit(f'{guard}bar.red.popc.u32 {self.pick(["%u0", "%u1", self.pool("r")[0]])}, {number}, {self.pick(["", "!"])}{self.source("p")}')
         else:
-            self.emit(f'bar.red.{self.pick(["and", "or"])}.pred {self.pick(["%up0", "%up1", self.pool("p")[0]])}, {number}, {self.source("p")}')
+            self.emit(f'{guard}bar.red.{self.pick(["and", "or"])}.pred {self.pick(["%up0", "%up1", self.pool("p")[0]])}, {number}, {self.source("p")}')
 
     def statement_shared_atomic(self, context):
         ops = ['add.u32', 'min.s32', 'max.u32', 'and.b32', 'or.b32', 'xor.b32']
@@ -855,7 +860,7 @@ class Body:
             if nest and context.loops < 2:
                 table += [(self.statement_uniform_if, 5), (self.statement_uniform_loop, 5)]
             if o.memory:
-                table.append((self.statement_exchange, 6))
+                table += [(self.statement_exchange, 6), (self.statement_barrier, 2)]
         if context.mask and o.warps:
             table += [(self.statement_shuffle, 6), (self.statement_vote, 5), (self.statement_redux, 3), (self.statement_match, 2),
                       (self.statement_warp_sync, 1)]
