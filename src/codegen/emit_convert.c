@@ -228,12 +228,14 @@ void emit_cvt(struct emitter *e, const struct ptx_instruction *in)
 void emit_cvt_pack(struct emitter *e, const struct ptx_instruction *in)
 {
 	enum ptx_type to = in->form->types[0];
-	unsigned bits = ptx_type_bits(to);
+	bool pairs = has(e, MOD_u2) || has(e, MOD_s2); /* two bits: no type of their own */
+	bool is_signed = pairs ? has(e, MOD_s2) : type_is_signed(to);
+	unsigned bits = pairs ? 2 : ptx_type_bits(to);
 	LLVMValueRef r = kbits(e, 32, 0);
 	if (in->operand_count > 3)
 		r = shl_(e, arg_typed(e, 3, PTX_B32), kbits(e, 32, 2 * bits));
 	for (unsigned i = 0; i < 2; i++) {
-		LLVMValueRef v = clamp_int(e, arg_typed(e, 2 - i, PTX_S32), true, bits, type_is_signed(to));
+		LLVMValueRef v = clamp_int(e, arg_typed(e, 2 - i, PTX_S32), true, bits, is_signed);
 		v = and_(e, v, kbits(e, 32, (UINT64_C(1) << bits) - 1));
 		r = or_(e, r, shl_(e, v, kbits(e, 32, i * bits)));
 	}

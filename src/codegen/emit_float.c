@@ -239,6 +239,9 @@ static LLVMValueRef operation_min_max(struct emitter *e, enum ptx_type type, LLV
 	if (type == PTX_BF16)
 		for (unsigned i = 0; i < count; i++)
 			a[i] = bf16_to_float(e, a[i]);
+	if (has(e, MOD_abs) && !has(e, MOD_xorsign))
+		for (unsigned i = 0; i < count; i++)
+			a[i] = fabs_(e, a[i]);
 	LLVMValueRef r = min_max(e, a[0], a[1], is_max);
 	if (count == 3)
 		r = min_max(e, r, a[2], is_max);

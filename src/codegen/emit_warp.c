@@ -271,6 +271,16 @@ static LLVMValueRef reduce_vector(struct emitter *e, LLVMValueRef v, unsigned co
 	return v;
 }
 
+/* Of scalar bits: the GPU's NaN for any. */
+static LLVMValueRef one_nan(struct emitter *e, LLVMValueRef bits)
+{
+	if (!has(e, MOD_f32))
+		return bits;
+	LLVMValueRef v = LLVMBuildBitCast(e->b, bits, LLVMFloatTypeInContext(e->context), "");
+	LLVMValueRef nan = LLVMBuildFCmp(e->b, LLVMRealUNO, v, v, "");
+	return LLVMBuildSelect(e->b, nan, i32_constant(e, 0x7fffffff), bits, "");
+}
+
 /* Over the lanes of `members` (i32) that are here; NULL: all that are here. */
 static LLVMValueRef reduce_group(struct emitter *e, LLVMValueRef const *values, LLVMValueRef members)
 {
@@ -285,7 +295,7 @@ static LLVMValueRef reduce_group(struct emitter *e, LLVMValueRef const *values, 
 		all = all ? reduce_two(e, all, v) : v;
 	}
 	e->w = w;
-	return reduce_vector(e, all, e->width);
+	return one_nan(e, reduce_vector(e, all, e->width));
 }
 
 /* .abs is taken of the operands. */
@@ -304,7 +314,7 @@ static void redux_scalar(struct emitter *e, const struct ptx_operand *mask)
 		word = select_(e, there, resize(e, word, 32, false), i32_constant(e, identity(e)));
 		all = all ? reduce_two(e, all, word) : word;
 	}
-	set_value_uniform(e, operand(e, 0), all);
+	set_value_uniform(e, operand(e, 0), one_nan(e, all));
 }
 
 void emit_redux(struct emitter *e, const struct ptx_instruction *in)

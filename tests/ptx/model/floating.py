@@ -211,12 +211,95 @@ def comparisons(t):
             t.add(name, '.reg .pred %%p, %%q, %%r; setp.gt.u32 %%r, %%a, %%c; %s %%p|%%q, %%a, %%b, %%r; selp.u32 %%d, 1, 0, %%p; '
                   '@%%q add.u32 %%d, %%d, 2;' % name, lambda a, b, c, m=cmp, j=join: sum(
                       k * int({'and': p and a > c, 'or': p or a > c, 'xor': p != (a > c)}[j]) for k, p in ((1, holds(m, a, b, F32)), (2, not holds(m, a, b, F32)))))
+    joins(t)
     for kind in ('finite', 'infinite', 'number', 'notanumber', 'subnormal'):
         test = {'finite': lambda x, f: (x & ~sign_bit(f)) < infinity(f), 'infinite': is_inf, 'number': lambda x, f: not is_nan(x, f), 'notanumber': is_nan,
                 'subnormal': is_subnormal}[kind]
         t.add('testp.%s.f32' % kind, '.reg .pred %%p; testp.%s.f32 %%p, %%a; selp.u32 %%d, 1, 0, %%p;' % kind, lambda a, b, c, f=test: int(f(a, F32)))
         t.add('testp.%s.f64' % kind, '.reg .f64 %%x; .reg .pred %%p; mov.b64 %%x, {%%a, %%b}; testp.%s.f64 %%p, %%x; selp.u32 %%d, 1, 0, %%p;' % kind,
               lambda a, b, c, f=test: int(f(a | b << 32, F64)))
+
+
+BOOL = {'and': lambda p, q: p and q, 'or': lambda p, q: p or q, 'xor': lambda p, q: p != q}
+
+
+def joins(t):
+    """Comparisons combined with a predicate, of every format."""
+    head = '.reg .pred %p, %q, %r; .reg .b16 %x, %y; setp.gt.u32 %r, %a, %c; cvt.u16.u32 %x, %a; cvt.u16.u32 %y, %b; '
+    both = 'selp.u32 %d, 1, 0, %p; @%q add.u32 %d, %d, 2;'
+    for cmp in ('lt', 'neu', 'nan'):
+        for join, function in BOOL.items():
+            name = 'set.%s.%s.u32.f32' % (cmp, join)
+            t.add(name, head + name + ' %d, %a, %b, %r;', lambda a, b, c, m=cmp, j=function: 0xffffffff if j(holds(m, a, b, F32), a > c) else 0)
+            for kind, fmt in (('f16', F16), ('bf16', BF16)):
+                def low(a, b, m=cmp, f=fmt):
+                    return holds(m, a & 0xffff, b & 0xffff, f)
+
+                def high(a, b, m=cmp, f=fmt):
+                    return holds(m, a >> 16, b >> 16, f)
+                name = 'setp.%s.%s.%s' % (cmp, join, kind)
+                t.add(name, head + name + ' %p|%q, %x, %y, %r; ' + both, lambda a, b, c, j=function, f=low: int(j(f(a, b), a > c)) + 2 * int(j(not f(a, b), a > c)))
+                name = 'setp.%s.%s.%sx2' % (cmp, join, kind)
+                t.add(name, head + name + ' %p|%q, %a, %b, %r; ' + both, lambda a, b, c, j=function, f=low, g=high: int(j(f(a, b), a > c)) + 2 * int(j(g(a, b), a > c)))
+                name = 'set.%s.%s.s32.%s' % (cmp, join, kind)
+                t.add(name, head + name + ' %d, %x, %y, %r;', lambda a, b, c, j=function, f=low: 0xffffffff if j(f(a, b), a > c) else 0)
+                name = 'set.%s.%s.u32.%sx2' % (cmp, join, kind)
+                t.add(name, head + name + ' %d, %a, %b, %r;', lambda a, b, c, j=function, f=low, g=high: (0xffff if j(f(a, b), a > c) else 0) | (0xffff0000 if j(g(a, b), a > c) else 0))
+
+
+def three_and_more(t):
+    """min and max of three, mad, what only rounds to an integer or a scale."""
+    for op in ('min', 'max'):
+        for mods in ([], ['ftz'], ['NaN'], ['abs'], ['ftz', 'NaN', 'abs']):
+            def model(x, y, z, m=mods, o=op):
+                values = [v & 0x7fffffff if 'abs' in m else v for v in (x, y, z)]
+                values = [flush(v, F32) for v in values] if 'ftz' in m else values
+                r = min_max(values[0], values[1], F32, o == 'max', 'NaN' in m)
+                r = min_max(0x7fffffff if r is None else r, values[2], F32, o == 'max', 'NaN' in m)
+                return 0x7fffffff if r is None else r
+            t.f32('.'.join([op] + mods + ['f32']), 3, model)
+    t.f32('mad.f32', *operation('mad', F32, 'rn', []))
+    for mode in ('rni', 'rzi', 'rmi', 'rpi'):
+        def integral(x, m=mode):
+            if is_nan(x, BF16):
+                return 0x7fff
+            if is_inf(x, BF16):
+                return x
+            n = to_int(x, BF16, m)
+            return rounded(n, BF16, 'rn', negative(x, BF16))
+        conversion(t, 'cvt.%s.bf16.bf16' % mode, 'bf16', 16, integral)
+    tf32 = (11, -126, 127, 8)
+    for mode in ('rna', 'rn', 'rz'):
+        for relu in ('', '.relu') if mode != 'rna' else ('',):
+            def cut(x, m=mode, r=relu):
+                if is_nan(x, F32):
+                    return None
+                v = convert(x, F32, tf32, m) << 13
+                v = v - 0x2000 if v & 0x7fffffff == 0x7f800000 else v
+                return 0 if r and v >> 31 else v
+            t.f32('cvt.%s.satfinite%s.tf32.f32' % (mode, relu), 1, cut)
+    for mode in ('rz', 'rp'):
+        def scale(x, m=mode):
+            if is_nan(x, F32):
+                return 255
+            x &= 0x7fffffff
+            if is_inf(x, F32):
+                return 254
+            v = value(x, F32)
+            for code in range(255):
+                if Fraction(2) ** (code - 127) >= v:
+                    return code if m == 'rp' or Fraction(2) ** (code - 127) == v or code == 0 else code - 1
+            return 254
+        name = 'cvt.%s.satfinite.ue8m0x2.f32' % mode
+        t.add(name, '.reg .b16 %%y; %s %%y, %%a, %%b; cvt.u32.u16 %%d, %%y;' % name, lambda a, b, c, f=scale: f(a) << 8 | f(b))
+        name = 'cvt.%s.satfinite.ue8m0x2.bf16x2' % mode
+        t.add(name, '.reg .b16 %%y; %s %%y, %%a; cvt.u32.u16 %%d, %%y;' % name, lambda a, b, c, f=scale: f(a & 0xffff0000) << 8 | f(a << 16 & 0xffffffff))
+    t.add('cvt.rn.bf16x2.ue8m0x2', '.reg .b16 %y; cvt.u16.u32 %y, %a; cvt.rn.bf16x2.ue8m0x2 %d, %y;',
+          lambda a, b, c: sum((0x7fff if k == 255 else 0x40 if k == 0 else k << 7) << 16 * i for i, k in enumerate((a & 255, a >> 8 & 255))))
+    for name in ('rsqrt.approx.f64', 'rsqrt.approx.ftz.f64'):
+        # of powers of four: exact
+        t.add(name, ('.reg .f64 %%x; .reg .b32 %%s; and.b32 %%s, %%a, 63; shl.b32 %%s, %%s, 21; add.u32 %%s, %%s, 0x3ff00000; mov.b32 %%d, 0; mov.b64 %%x, {%%d, %%s}; '
+                     '%s %%x, %%x; mov.b64 {%%s, %%d}, %%x; or.b32 %%d, %%d, %%s;') % name, lambda a, b, c: (1023 - (a & 63)) << 20)
 
 
 def load_of(kind):
@@ -424,7 +507,7 @@ def mixed(t):
 def main():
     t = Tests()
     for family in (arithmetic, halves, signs, extremes, comparisons, float_conversions, to_integers, from_integers, two_halves, small_formats,
-                   pairs, mixed):
+                   pairs, mixed, three_and_more):
         family(t)
     t.file.save(sys.argv[1])
 

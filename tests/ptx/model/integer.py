@@ -275,8 +275,27 @@ def carries(t):
         s = (p | q << 64 | p << 128) + (q | p << 64)
         s = (s ^ s >> 64 ^ s >> 128) & mask(64)
         return s ^ s >> 32
+    def wide_subs(a, b, c):
+        p, q = a | b << 32, b | c << 32
+        s = (p | q << 64 | p << 128) - (q | p << 64)
+        s = (s ^ s >> 64 ^ s >> 128) & mask(64)
+        return s ^ s >> 32
+
+    def wide_mads(a, b, c, kind):
+        p, q = a | b << 32, b | c << 32
+        product = read(p, kind) * read(q, kind)
+        low = (product & mask(64)) + q
+        high = (product >> 64 & mask(64)) + p + (low >> 64)
+        s = (low ^ high) & mask(64)
+        return s ^ s >> 32
+    mads = ('.reg .b64 %%x, %%y, %%p, %%q; .reg .b32 %%s; mov.b64 %%p, {%%a, %%b}; mov.b64 %%q, {%%b, %%c}; mad.lo.cc.%(k)s %%x, %%p, %%q, %%q; '
+            'madc.hi.%(k)s %%y, %%p, %%q, %%p; xor.b64 %%x, %%x, %%y; mov.b64 {%%d, %%s}, %%x; xor.b32 %%d, %%d, %%s;')
     for kind in ('u64', 's64'):
         t.add('add.cc.%s addc' % kind, wide % dict(k=kind), wide_adds)
+        t.add('sub.cc.%s subc' % kind, wide.replace('add', 'sub') % dict(k=kind), wide_subs)
+        t.add('mad.cc.%s madc' % kind, mads % dict(k=kind), lambda a, b, c, k=kind: wide_mads(a, b, c, k))
+    t.add('madc.lo.cc', '.reg .b32 %x, %y; mad.lo.cc.u32 %x, %a, %b, %c; madc.lo.cc.u32 %y, %b, %c, %a; madc.hi.u32 %d, %b, %c, 0; xor.b32 %d, %d, %x; xor.b32 %d, %d, %y;',
+          lambda a, b, c: (lambda low: (lambda mid: low ^ mid ^ ((b * c >> 32) + (mid >> 32)))((b * c & mask(32)) + a + (low >> 32)))((a * b & mask(32)) + c))
 
 
 def mad_carry(a, b, c, kind):
@@ -370,6 +389,9 @@ def comparisons(t):
                                '@%%q add.u32 %%d, %%d, 2;') % (cmp, join, kind)
                 t.add('setp.%s.%s.%s' % (cmp, join, kind), body,
                       lambda a, b, c, h=holds, j=BOOL[join]: int(j(h(a, b, c), a > c)) + 2 * int(j(not h(a, b, c), a > c)))
+            for join in ('and', 'or', 'xor') if cmp in ('ne', 'lt') else ():
+                name = 'set.%s.%s.s32.%s' % (cmp, join, kind)
+                t.add(name, head + 'setp.gt.u32 %%r, %%a, %%c; %s %%d, %%x, %%y, %%r;' % name, lambda a, b, c, h=holds, j=BOOL[join]: mask(32) if j(h(a, b, c), a > c) else 0)
             for to, one in (('u32', mask(32)), ('s32', mask(32)), ('f32', 0x3f800000)) if cmp in ('ne', 'ge') else ():
                 t.add('set.%s.%s.%s' % (cmp, to, kind), head + 'set.%s.%s.%s %%d, %%x, %%y;' % (cmp, to, kind),
                       lambda a, b, c, h=holds, o=one: o if h(a, b, c) else 0)
@@ -410,6 +432,44 @@ def video(t):
                 for select in (('', 32, 0), ('.b1', 8, 8), ('.h1', 16, 16)):
                     t.plain(name, '%%a%s, %%b%s' % (select[0], select[0]),
                             lambda a, b, c, o=op, k=kinds.split('.'), s=select, sat=tail: scalar_video(o, k, s, sat, a, b))
+
+
+def scalar_video_more(t):
+    for kinds in ('u32.u32.u32', 's32.s32.s32', 's32.u32.u32'):
+        to, x_kind, y_kind = kinds.split('.')
+        for mode in ('clamp', 'wrap'):
+            for sat in ('', '.sat'):
+                def shifted(a, b, c, left, k=x_kind, m=mode, s=sat, d=to):
+                    n = (b & 31) if m == 'wrap' else min(b, 32)
+                    r = read(a, k) << n if left else read(a, k) >> n
+                    return clamp(r, d) if s else r
+                if y_kind == 'u32':
+                    t.plain('vshl.%s.%s.u32%s.%s' % (to, x_kind, sat, mode), '%a, %b', lambda a, b, c, f=shifted: f(a, b, c, True))
+                    t.plain('vshr.%s.%s.u32%s.%s' % (to, x_kind, sat, mode), '%a, %b', lambda a, b, c, f=shifted: f(a, b, c, False))
+        for scale, shift in (('', 0), ('.shr7', 7), ('.shr15', 15)):
+            for extra in ('', '.po'):
+                for sat in ('', '.sat'):
+                    def mad(a, b, c, n=shift, e=extra, s=sat, x=x_kind, y=y_kind):
+                        is_signed = 's' in (x[0], y[0])
+                        r = read(a, x[0] + '16') * read(b, y[0] + '16') + (signed(c, 32) if is_signed else c) + (1 if e else 0)
+                        r >>= n
+                        return clamp(r, 's32' if is_signed else 'u32') if s else r
+                    t.plain('vmad.%s%s%s%s' % (kinds, extra, sat, scale), '%a.h0, %b.h0, %c', mad)
+    for cmp in ('eq', 'ne', 'lt', 'le', 'gt', 'ge'):
+        for kinds in ('u32.u32', 's32.u32', 's32.s32'):
+            x, y = kinds.split('.')
+            f = lambda a, b, c, k=x, n=y, h=COMPARE[cmp]: int(h(read(a, k), read(b, n)))
+            t.plain('vset.%s.%s' % (kinds, cmp), '%a, %b', f)
+            t.plain('vset.%s.%s.add' % (kinds, cmp), '%a, %b, %c', lambda a, b, c, g=f: g(a, b, c) + c)
+
+
+def narrow_packs(t):
+    for kind in ('u2', 's2', 'u4', 's4', 'u8', 's8'):
+        bits = int(kind[1])
+        t.plain('cvt.pack.sat.%s.s32.b32' % kind, '%a, %b, %c',
+                lambda a, b, c, k=kind, n=bits: c << 2 * n | (clamp(signed(a, 32), k) & mask(n)) << n | clamp(signed(b, 32), k) & mask(n))
+    for kind in ('u16', 's16'):
+        t.plain('cvt.pack.sat.%s.s32' % kind, '%a, %b', lambda a, b, c, k=kind: (clamp(signed(a, 32), k) & mask(16)) << 16 | clamp(signed(b, 32), k) & mask(16))
 
 
 def simd(op, count, kinds, tail, a, b, c):
@@ -486,7 +546,7 @@ def main():
     for kind in ('b32', 'b64'):
         for op in ('popc', 'clz', 'brev'):
             t.basic('%s.%s' % (op, kind))
-    for family in (wide_products, carries, bit_fields, logic, products_of_bytes, comparisons, selections, video, packed, conversions):
+    for family in (wide_products, carries, bit_fields, logic, products_of_bytes, comparisons, selections, video, scalar_video_more, packed, narrow_packs, conversions):
         family(t)
     t.file.save(sys.argv[1])
 

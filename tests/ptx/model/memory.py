@@ -299,10 +299,13 @@ LOADS = """ld.global.nc.f32 ld.global.v4.u32 ld.global.u64 ld.global.nc.u16 ld.g
 ld.global.nc.u64 ld.global.nc.v2.f32 ld.global.nc.v4.f32 ld.global.cs.f32 ld.global.v2.u32 ld.global.cs.v4.s32 ld.global.nc.v2.u32 ld.relaxed.gpu.v2.u32 ld.relaxed.gpu.v2.u64
 ld.global.L2::128B.v4.u32 ld.global.cs.b16 ld.volatile.u32 ld.acquire.cta.u32 ld.acquire.sys.global.u8 ld.global.cg.b32 ld.global.nc.v2.f64 ld.global.nc.v2.u16 ld.global.nc.v4.u16
 ld.global.nc.v4.u8 ld.global.v2.f64 ld.global.v2.u64 ld.relaxed.cta.b32 ld.relaxed.gpu.u32 ld.relaxed.sys.b64 ld.volatile.global.f32 ld.global.v8.b32 ld.global.v8.f32 ld.global.v4.b64
-ld.global.v4.f64 ld.global.L1::evict_last.u32 ld.global.L1::no_allocate.L2::256B.v2.u32 ld.volatile.v2.u32 ld.acquire.gpu.global.v2.u32 ldu.global.v4.f32 ldu.global.v2.f64""".split()
+ld.global.v4.f64 ld.global.L1::evict_last.u32 ld.global.L1::no_allocate.L2::256B.v2.u32 ld.volatile.v2.u32 ld.acquire.gpu.global.v2.u32 ldu.global.v4.f32 ldu.global.v2.f64 ld.volatile.global.v4.b64 ld.volatile.global.v8.f32
+ld.volatile.v2.f64 ld.relaxed.gpu.global.v4.u64 ld.acquire.sys.v8.b32 ld.mmio.relaxed.sys.global.u64 multimem.ld_reduce.relaxed.gpu.global.add.u32 multimem.ld_reduce.weak.global.min.s64
+multimem.ld_reduce.relaxed.gpu.global.and.b32 multimem.ld_reduce.weak.global.xor.b64 multimem.ld_reduce.relaxed.sys.global.add.v2.f32 multimem.ld_reduce.weak.global.add.f64""".split()
 STORES = """st.global.v4.u32 st.global.u64 st.global.v2.f32 st.global.v2.u32 st.global.v4.f32 st.global.cs.f32 st.global.v2.u64 st.relaxed.gpu.v2.u32 st.relaxed.gpu.v2.u64 st.volatile.u32
 st.global.cg.v4.s32 st.global.cs.b16 st.global.cs.v4.s32 st.global.v2.f64 st.global.v4.u16 st.relaxed.cta.b32 st.release.sys.global.u8 st.volatile.global.f32 st.global.v8.b32
-st.global.v4.f64 st.global.wb.u32 st.release.gpu.global.v2.u32 st.global.L1::no_allocate.v4.u32 st.mmio.relaxed.sys.global.u32""".split()
+st.global.v4.f64 st.global.wb.u32 st.release.gpu.global.v2.u32 st.global.L1::no_allocate.v4.u32 st.mmio.relaxed.sys.global.u32 st.volatile.global.v4.b64 st.volatile.global.v8.u32
+st.volatile.v2.u64 st.relaxed.gpu.global.v4.f64 st.release.sys.v8.b32 st.async.release.gpu.global.u32 st.async.mmio.release.sys.global.b64 multimem.st.relaxed.gpu.global.u32 multimem.st.weak.global.v2.f32""".split()
 
 
 def whole_forms(t):
@@ -319,7 +322,7 @@ def whole_forms(t):
         names = ['%%v%d' % i for i in range(vector)]
         group = '{%s}' % ', '.join(names) if vector > 1 else names[0]
         register = '.reg .b%d %%v<8>; ' % max(bits, 16)
-        if name.startswith('ld'):
+        if name.startswith('ld') or 'ld_reduce' in name:
             add(name, address + register + '%s %s, [%%p]; ' % (name, group) + fold(names, bits), lambda w, a, b, c, k=kind, n=vector: folded_load(w, k, n))
             continue
         size = bits // 8 * vector
@@ -437,7 +440,130 @@ def scoped_atomics(t):
         t.add(name, body, lambda i, a, b, c: b)
 
 
+def wide_words(t):
+    """128 bits as one."""
+    head = '.reg .b64 %p, %q, %u, %v; .reg .b128 %w, %x; .reg .b32 %s; mul.wide.u32 %q, %i, 32; add.u64 %p, %in, %q; add.u64 %p, %p, 3072; '
+    words = sweep(768 + 256 * 8)
+    tail = 'mov.b128 {%u, %v}, %w; xor.b64 %u, %u, %v; mov.b64 {%d, %s}, %u; xor.b32 %d, %d, %s;'
+
+    def xor4(i):
+        w = words[768 + 8 * i:772 + 8 * i]
+        return w[0] ^ w[1] ^ w[2] ^ w[3]
+
+    def add(name, body, function):
+        t.file.kernel(name, body, ['//# in sweep 2816', ptxtest.words('out', [function(i, *TRIPLES[i]) & mask(32) for i in range(256)])])
+    for name in ('ld.global.b128', 'ld.volatile.global.b128', 'ld.relaxed.gpu.global.b128', 'ld.acquire.sys.b128', 'ldu.global.b128'):
+        add(name, head + name + ' %w, [%p]; ' + tail, lambda i, a, b, c: xor4(i))
+    make = 'mov.b64 %u, {%a, %b}; mov.b64 %v, {%c, %i}; mov.b128 %x, {%u, %v}; '
+    for name in ('st.global.b128', 'st.volatile.global.b128', 'st.relaxed.gpu.global.b128', 'st.release.sys.b128'):
+        add(name, head + make + name + ' [%p], %x; ld.global.v2.u64 {%u, %v}, [%p]; xor.b64 %u, %u, %v; mov.b64 {%d, %s}, %u; xor.b32 %d, %d, %s;', lambda i, a, b, c: a ^ b ^ c ^ i)
+    add('atom.global.exch.b128', head + make + 'atom.global.exch.b128 %w, [%p], %x; ' + tail, lambda i, a, b, c: xor4(i))
+    add('atom.relaxed.gpu.global.cas.b128', head + make + 'ld.global.b128 %w, [%p]; atom.relaxed.gpu.global.cas.b128 %w, [%p], %w, %x; ld.global.b128 %w, [%p]; ' + tail, lambda i, a, b, c: a ^ b ^ c ^ i)
+    add('atom.global.cas.b128', head + make + 'atom.global.cas.b128 %w, [%p], %x, %x; ' + tail, lambda i, a, b, c: xor4(i))
+
+
+def vector_atomics(t):
+    head = '.reg .b64 %p, %q; .reg .b32 %x, %y, %z, %w; .reg .b16 %g, %h, %j, %k; mul.wide.u32 %q, %i, 32; add.u64 %p, %in, %q; add.u64 %p, %p, 3072; st.global.v2.u32 [%p], {%a, %b}; '
+
+    def add(name, body, function):
+        t.file.kernel(name, body, ['//# in sweep 2816', ptxtest.words('out', [function(*TRIPLES[i]) & mask(32) for i in range(256)])])
+
+    def sum32(x, y):
+        r = float_add(flush(x, F32), flush(y, F32), F32)
+        return 0x7fffffff if r is None else flush(r, F32)
+
+    def half(op, fmt):
+        def run(x, y):
+            r = float_add(x, y, fmt) if op == 'add' else min_max(x, y, fmt, op == 'max')
+            return NAN[fmt] if r is None else r
+        return lambda x, y: run(x & 0xffff, y & 0xffff) | run(x >> 16, y >> 16) << 16
+    add('atom.global.v2.f32.add', head + 'atom.global.add.v2.f32 {%x, %y}, [%p], {%c, %a}; ld.global.v2.u32 {%z, %w}, [%p]; shl.b32 %x, %x, 1; xor.b32 %d, %x, %y; xor.b32 %d, %d, %z; shl.b32 %w, %w, 2; xor.b32 %d, %d, %w;',
+        lambda a, b, c: a << 1 ^ b ^ sum32(a, c) ^ sum32(b, a) << 2)
+    add('red.global.add.v2.f32', head + 'red.global.add.v2.f32 [%p], {%c, %a}; ld.global.v2.u32 {%z, %w}, [%p]; shl.b32 %w, %w, 2; xor.b32 %d, %z, %w;', lambda a, b, c: sum32(a, c) ^ sum32(b, a) << 2)
+    for op in ('add', 'min', 'max'):
+        for kind, fmt in (('f16', F16), ('bf16', BF16)):
+            f = half(op, fmt)
+            add('atom.global.%s.noftz.v2.%sx2' % (op, kind), head + 'atom.global.%s.noftz.v2.%sx2 {%%x, %%y}, [%%p], {%%c, %%a}; ld.global.v2.u32 {%%z, %%w}, [%%p]; shl.b32 %%x, %%x, 1; xor.b32 %%d, %%x, %%y; '
+                'xor.b32 %%d, %%d, %%z; shl.b32 %%w, %%w, 2; xor.b32 %%d, %%d, %%w;' % (op, kind), lambda a, b, c, g=f: a << 1 ^ b ^ g(a, c) ^ g(b, a) << 2)
+            add('red.global.%s.noftz.v2.%sx2' % (op, kind), head + 'red.global.%s.noftz.v2.%sx2 [%%p], {%%c, %%a}; ld.global.v2.u32 {%%z, %%w}, [%%p]; shl.b32 %%w, %%w, 2; xor.b32 %%d, %%z, %%w;' % (op, kind),
+                lambda a, b, c, g=f: g(a, c) ^ g(b, a) << 2)
+            add('atom.global.%s.noftz.v2.%s' % (op, kind), head + 'mov.b32 {%%j, %%k}, %%c; atom.global.%s.noftz.v2.%s {%%g, %%h}, [%%p], {%%j, %%k}; mov.b32 %%x, {%%h, %%g}; ld.global.u32 %%z, [%%p]; xor.b32 %%d, %%x, %%z;' % (op, kind),
+                lambda a, b, c, g=f: (a << 16 | a >> 16) & mask(32) ^ g(a, c))
+            add('red.global.%s.noftz.v2.%s' % (op, kind), head + 'mov.b32 {%%j, %%k}, %%c; red.global.%s.noftz.v2.%s [%%p], {%%j, %%k}; ld.global.u32 %%d, [%%p];' % (op, kind), lambda a, b, c, g=f: g(a, c))
+    add('red.global.add.noftz.f16', head + 'cvt.u16.u32 %g, %c; red.global.add.noftz.f16 [%p], %g; ld.global.u32 %d, [%p];', lambda a, b, c, g=half('add', F16): a & 0xffff0000 | g(a, c) & 0xffff)
+    add('red.global.add.f64', head + '.reg .f64 %r, %e; cvt.rn.f64.u32 %r, %a; cvt.rn.f64.u32 %e, %b; st.global.f64 [%p], %r; red.global.add.f64 [%p], %e; ld.global.f64 %e, [%p]; sub.f64 %e, %e, %r; cvt.rzi.u32.f64 %d, %e;',
+        lambda a, b, c: b)
+    for op, kind in (('add', 'u32'), ('min', 's32'), ('max', 'u32'), ('and', 'b32'), ('xor', 'b32')):
+        add('multimem.red.relaxed.gpu.global.%s.%s' % (op, kind), head + 'multimem.red.relaxed.gpu.global.%s.%s [%%p], %%c; ld.global.u32 %%d, [%%p];' % (op, kind),
+            lambda a, b, c, o=op, k=kind: ATOMIC[o](a, c, 0, k))
+    add('multimem.red.relaxed.gpu.global.add.f32', head + 'multimem.red.relaxed.gpu.global.add.f32 [%p], %c; ld.global.u32 %d, [%p];', lambda a, b, c: sum32(a, c))
+    add('red.async.release.gpu.global.add.u32', head + 'red.async.release.gpu.global.add.u32 [%p], %c; ld.global.u32 %d, [%p];', lambda a, b, c: a + c)
+
+
+def bulk(t):
+    words = [w for x in TRIPLES for w in x]
+    head = '.shared .align 16 .b8 room[2048]; .shared .align 8 .b64 bar; .reg .b64 %w, %p, %q; .reg .b32 %n, %s, %t, %x, %y; .reg .pred %f, %g; mov.u32 %n, bar; setp.eq.u32 %f, %i, 0; mov.u32 %s, room; '
+    init = '@%f mbarrier.init.shared.b64 [%n], 1; bar.sync 0; '
+    wait = 'WAIT: mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %g, [%n], 0; @!%g bra WAIT; shl.b32 %t, %i, 2; add.u32 %t, %s, %t; ld.shared.b32 %d, [%t];'
+    fill = 'shl.b32 %t, %i, 2; add.u32 %t, %s, %t; st.shared.b32 [%t], %a; st.shared.b32 [%t+1024], %b; bar.sync 0; '
+
+    def add(name, body, function, count=768):
+        t.file.kernel(name, body, ['//# once', '//# in sweep %d' % count, ptxtest.words('out', [function(i, *TRIPLES[i]) & mask(32) for i in range(256)])])
+    add('cp.async.bulk.shared::cta.global', head + init + '@%f mbarrier.arrive.expect_tx.shared::cta.b64 %w, [%n], 1024; @%f cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%s], [%in], 1024, [%n]; ' + wait,
+        lambda i, a, b, c: words[i])
+    add('cp.async.bulk.shared::cluster.shared::cta', head + fill + init + '@%f mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%n], 1024; add.u32 %x, %s, 1024; '
+        '@%f cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%s], [%x], 1024, [%n]; @%f mbarrier.arrive.release.cta.shared::cta.b64 %w, [%n]; ' + wait, lambda i, a, b, c: b)
+    add('cp.async.bulk.global.shared::cta', head + fill + 'add.u64 %p, %in, 3072; @%f cp.async.bulk.global.shared::cta.bulk_group [%p], [%s], 1024; @%f cp.async.bulk.commit_group; @%f cp.async.bulk.wait_group.read 0; '
+        'cp.async.bulk.wait_group 0; cp.async.bulk.prefetch.L2.global [%in], 64; bar.sync 0; mul.wide.u32 %q, %i, 4; add.u64 %p, %p, %q; ld.global.u32 %d, [%p];', lambda i, a, b, c: a, 1280)
+    for op, kind in (('and', 'b32'), ('add', 'u32'), ('inc', 'u32'), ('min', 's32')):
+        add('cp.reduce.async.bulk.shared::cluster %s.%s' % (op, kind), head + fill + init + '@%%f mbarrier.arrive.expect_tx.shared::cta.b64 %%w, [%%n], 1024; add.u32 %%x, %%s, 1024; '
+            '@%%f cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.%s.%s [%%s], [%%x], 1024, [%%n]; ' % (op, kind) + wait, lambda i, a, b, c, o=op, k=kind: ATOMIC[o](a, b, 0, k))
+    for op, kind in (('or', 'b32'), ('add', 's32'), ('dec', 'u32'), ('max', 'u32')):
+        add('cp.reduce.async.bulk.global %s.%s' % (op, kind), head + fill + 'add.u64 %%p, %%in, 3072; mul.wide.u32 %%q, %%i, 4; add.u64 %%q, %%p, %%q; st.global.u32 [%%q], %%c; bar.sync 0; '
+            '@%%f cp.reduce.async.bulk.global.shared::cta.bulk_group.%s.%s [%%p], [%%s], 1024; bar.sync 0; ld.global.u32 %%d, [%%q];' % (op, kind), lambda i, a, b, c, o=op, k=kind: ATOMIC[o](c, a, 0, k), 1280)
+
+    def half(x, y):
+        r = float_add(x, y, F16)
+        return NAN[F16] if r is None else r
+    add('cp.reduce.async.bulk.global add.noftz.f16', head + fill + 'add.u64 %p, %in, 3072; mul.wide.u32 %q, %i, 4; add.u64 %q, %p, %q; st.global.u32 [%q], %c; bar.sync 0; '
+        '@%f cp.reduce.async.bulk.global.shared::cta.bulk_group.add.noftz.f16 [%p], [%s], 1024; bar.sync 0; ld.global.u32 %d, [%q];',
+        lambda i, a, b, c: half(c & 0xffff, a & 0xffff) | half(c >> 16, a >> 16) << 16, 1280)
+    add('st.async', head + init + '@%f mbarrier.arrive.expect_tx.shared::cta.b64 %w, [%n], 2048; shl.b32 %t, %i, 3; add.u32 %t, %s, %t; '
+        'st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.u32 [%t], {%a, %b}, [%n]; ' + wait.replace('shl.b32 %t, %i, 2', 'xor.b32 %t, %i, 3; shl.b32 %t, %t, 3'), lambda i, a, b, c: TRIPLES[i ^ 3][0])
+    for op, kind in (('add', 'u32'), ('xor', 'b32'), ('max', 's32')):
+        add('red.async %s.%s' % (op, kind), head + fill + init + '@%%f mbarrier.arrive.expect_tx.shared::cta.b64 %%w, [%%n], 1024; red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.%s.%s [%%t], %%c, [%%n]; '
+            % (op, kind) + wait, lambda i, a, b, c, o=op, k=kind: ATOMIC[o](a, c, 0, k))
+    add('mbarrier.complete_tx', head + fill + '@%f mbarrier.init.shared.b64 [%n], 256; bar.sync 0; mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%n], 8; mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%n], 8; '
+        'mbarrier.arrive.release.cta.shared::cta.b64 %w, [%n]; WAIT: mbarrier.test_wait.acquire.cta.shared::cta.b64 %g, [%n], %w; @!%g bra WAIT; mbarrier.test_wait.parity.acquire.cta.shared::cta.b64 %g, [%n], 0; '
+        'selp.u32 %d, 1, 0, %g;', lambda i, a, b, c: 1)
+    add('mbarrier.arrive_drop', head + '@%f mbarrier.init.shared.b64 [%n], 256; bar.sync 0; mbarrier.arrive_drop.shared.b64 %w, [%n]; bar.sync 0; mbarrier.test_wait.parity.shared.b64 %g, [%n], 0; selp.u32 %d, 1, 0, %g;',
+        lambda i, a, b, c: 1)
+    add('mbarrier.arrive.shared::cluster.b64', head + '@%f mbarrier.init.shared::cta.b64 [%n], 512; bar.sync 0; mbarrier.arrive.shared::cluster.b64 _, [%n]; mbarrier.arrive.shared::cta.b64 %w, [%n]; '
+        'cp.async.mbarrier.arrive.shared.b64 [%n]; bar.sync 0; mbarrier.test_wait.parity.shared.b64 %g, [%n], 0; selp.u32 %d, 1, 0, %g;', lambda i, a, b, c: 1)
+    add('st.bulk', head + fill + '@%f { .reg .b64 %z; mov.u64 %z, room; st.bulk.weak.shared::cta [%s], 1024, 0; } bar.sync 0; ld.shared.u32 %x, [%t]; ld.shared.u32 %y, [%t+1024]; xor.b32 %d, %x, %y;'.replace(
+        '@%f { .reg .b64 %z; mov.u64 %z, room; ', '@%f ').replace('0; } bar', '0; bar'), lambda i, a, b, c: b)
+
+
+def hints(t):
+    head = '.reg .b64 %p, %q; mul.wide.u32 %q, %i, 12; add.u64 %p, %in, %q; '
+    for name in ('applypriority.global.L2::evict_normal [%in], 128', 'prefetch.global.L2::evict_last [%p]', 'prefetch.global.L2::evict_normal [%p]', 'createpolicy.cvt.L2.b64 %q, %q',
+                 'createpolicy.range.global.L2::evict_last.L2::evict_unchanged.b64 %q, [%p], 128, 256', 'membar.proxy.alias', 'fence.acquire.cluster', 'fence.release.gpu',
+                 'fence.acquire.sync_restrict::shared::cluster.cluster', 'fence.release.sync_restrict::shared::cta.cluster', 'fence.proxy.async', 'fence.proxy.async.global', 'fence.proxy.async.shared::cta',
+                 'fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster', 'fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster'):
+        t.add(name, head + name + '; mov.u32 %d, %c;', lambda i, a, b, c: c)
+    t.add('discard.global.L2', head + '.reg .pred %z; setp.ne.u32 %z, %i, %i; @%z discard.global.L2 [%in], 128; mov.u32 %d, %c;', lambda i, a, b, c: c)
+    for name in ('L2::cache_hint', 'L1::evict_first.L2::cache_hint'):
+        t.add('ld.global.' + name, head + 'createpolicy.fractional.L2::evict_first.b64 %%q, 0f3f000000; ld.global.%s.u32 %%d, [%%p+4], %%q;' % name, lambda i, a, b, c: b)
+    t.add('isspacep.param', head + '.reg .pred %e, %f; mov.b64 %q, in; cvta.param.u64 %q, %q; isspacep.param %e, %q; isspacep.param::entry %f, %p; selp.u32 %d, 1, 0, %e; @%f add.u32 %d, %d, 2;', lambda i, a, b, c: 1)
+    t.add('cvta.to.param', head + '.reg .b64 %x, %y; .reg .pred %e; mov.b64 %q, in; cvta.param.u64 %x, %q; cvta.to.param.u64 %y, %x; ld.param.u64 %y, [%y]; setp.eq.u64 %e, %y, %in; selp.u32 %d, 1, 0, %e;', lambda i, a, b, c: 1)
+
+
 def barriers(t):
+    odd2 = '.reg .pred %p, %q; .reg .b32 %o; and.b32 %o, %a, 1; setp.eq.u32 %p, %o, 1; '
+    t.add('barrier.red.popc.aligned.u32', odd2 + 'barrier.red.popc.aligned.u32 %d, 0, %p;', lambda i, a, b, c: sum(x[0] & 1 for x in TRIPLES), True)
+    t.add('barrier.red.and.pred', odd2 + 'barrier.red.and.pred %q, 1, 256, %p; selp.u32 %d, 1, 2, %q;', lambda i, a, b, c: 2, True)
+    t.add('barrier.cta.red.or.aligned.pred', odd2 + 'barrier.cta.red.or.aligned.pred %q, 1, %p; selp.u32 %d, 1, 2, %q;', lambda i, a, b, c: 1, True)
+    t.add('barrier.arrive', '.reg .pred %p; setp.lt.u32 %p, %i, 128; mov.u32 %d, %a; @%p barrier.arrive.aligned 3, 256; @!%p barrier.sync.aligned 3, 256;', lambda i, a, b, c: a, True)
     room = '.shared .b32 room[256]; .reg .b32 %s, %t, %x; mov.u32 %s, room; shl.b32 %x, %i, 2; add.u32 %t, %s, %x; xor.b32 %x, %x, 1020; add.u32 %s, %s, %x; st.shared.b32 [%t], %a; '
     for name in ('bar.sync 0', 'bar.sync 3, 256', 'barrier.sync 5', 'barrier.sync.aligned 1, 256', 'bar.cta.sync 0'):
         t.add(name, room + name + '; ld.shared.b32 %d, [%s];', lambda i, a, b, c: TRIPLES[255 - i][0], True)
@@ -453,7 +579,7 @@ def barriers(t):
 def main():
     t = Tests()
     t.file.text[0] += '.const .align 16 .u32 table[4] = { 11, 22, 33, 44 };\n.global .align 4 .u32 cell;\n' + FUNCTIONS
-    for family in (accesses, modifiers, spaces, atomics, float_atomics, scoped_atomics, whole_forms, parameters, calls, asynchronous, barriers):
+    for family in (accesses, modifiers, spaces, atomics, float_atomics, scoped_atomics, whole_forms, parameters, calls, asynchronous, wide_words, vector_atomics, bulk, hints, barriers):
         family(t)
     t.file.save(sys.argv[1])
 

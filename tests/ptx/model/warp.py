@@ -7,6 +7,7 @@
 import sys
 
 import ptxtest
+from floats import F32, is_nan, min_max
 from sweep import triples
 
 TRIPLES = triples()
@@ -132,6 +133,38 @@ def reductions(t):
                                                                         for n in range(0, 256, 16) for i in [n] for _ in range(16)])])
 
 
+def without_sync(t):
+    """The old forms, for all lanes."""
+    def add(name, body, model):
+        outs = [w & FULL for i in range(0, 256, 32) for w in model(TRIPLES[i:i + 32])]
+        t.file.kernel(name, body, ['//# once', '//# in sweep 768', ptxtest.words('out', outs)])
+    for mode in ('up', 'down', 'bfly', 'idx'):
+        c = 0 if mode == 'up' else 0x1f
+        add('shfl.%s.b32' % mode, 'shfl.%s.b32 %%d, %%a, 5, %d;' % (mode, c), lambda lanes, m=mode, v=c: [lanes[source(m, n, 5, v)[0]][0] for n in range(32)])
+    head = '.reg .pred %p, %q; setp.lt.u32 %p, %b, %c; '
+    test = [x[1] < x[2] for x in TRIPLES]
+    t.file.kernel('vote.ballot.b32', head + 'vote.ballot.b32 %d, %p;', ['//# once', '//# in sweep 768', ptxtest.words('out', [
+        sum(1 << k for k in range(32) if test[n // 32 * 32 + k]) for n in range(256)])])
+    for name, function in (('all', all), ('any', any), ('uni', lambda v: len(set(v)) == 1)):
+        t.file.kernel('vote.%s.pred' % name, head + 'vote.%s.pred %%q, %%p; selp.u32 %%d, 1, 2, %%q;' % name, ['//# once', '//# in sweep 768', ptxtest.words('out', [
+            1 if function(test[n // 32 * 32:n // 32 * 32 + 32]) else 2 for n in range(256)])])
+    # Which lanes are together is the implementation's choice; the own lane always is.
+    t.file.kernel('activemask.b32', '.reg .b32 %m; activemask.b32 %m; mov.u32 %d, %laneid; shl.b32 %d, 1, %d; and.b32 %d, %d, %m;', ['//# in sweep 768', ptxtest.words('out', [1 << n % 32 for n in range(256)])])
+
+
+def float_reductions(t):
+    for op in ('min', 'max'):
+        for mods in ([], ['abs'], ['NaN'], ['abs', 'NaN']):
+            def model(lanes, active, o=op, m=mods):
+                values = [lanes[n][0] & 0x7fffffff if 'abs' in m else lanes[n][0] for n in active]
+                r = values[0]
+                for v in values[1:]:
+                    r = min_max(r, v, F32, o == 'max', 'NaN' in m)
+                    r = 0x7fffffff if r is None else r
+                return [0x7fffffff if is_nan(r, F32) else r] * 32
+            t.add('.'.join(['redux.sync', op] + mods + ['f32']), '.'.join(['redux.sync', op] + mods + ['f32']) + ' %d, %a, 0xffffffff;', model)
+
+
 def others(t):
     t.file.kernel('elect.sync', '.reg .pred %p; elect.sync %d|%p, 0xffffffff; @%p add.u32 %d, %d, 100;',
                   ['//# once', '//# in sweep 768', ptxtest.words('out', ([100] + [0] * 31) * 8)])
@@ -147,7 +180,7 @@ def others(t):
 
 def main():
     t = Tests()
-    for family in (shuffles, votes, matches, reductions, others):
+    for family in (shuffles, votes, matches, reductions, float_reductions, without_sync, others):
         family(t)
     t.file.save(sys.argv[1])
 
