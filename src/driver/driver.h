@@ -234,7 +234,8 @@ void event_release(struct event *event);
 /* ---- memory -------------------------------------------------------------------------------------------- */
 
 enum memory_kind { MEMORY_DEVICE, MEMORY_HOST, MEMORY_REGISTERED, MEMORY_MANAGED, MEMORY_POOL, MEMORY_MAPPED,
-		   MEMORY_SYMBOL, MEMORY_ARRAY, MEMORY_GRAPH, MEMORY_IPC };
+		   MEMORY_SYMBOL, MEMORY_ARRAY, MEMORY_GRAPH, MEMORY_IPC,
+		   MEMORY_LOW }; /* LOW: below 4 GiB, for 32-bit device pointers */
 
 struct allocation { /* a range of addresses that programs may use; see memory_map.c */
 	struct allocation *left, *right;
@@ -270,6 +271,8 @@ struct allocation *memory_map_take(const struct context *context);
 bool memory_is_device(uintptr_t address, size_t size, struct allocation *found);
 /* May the host side of an asynchronous copy be used after the call returns (pinned, managed, device)? */
 bool memory_is_pinned(const void *address);
+/* The whole of an allocating call: the current context's memory, or why there is none. */
+CUresult memory_allocate(size_t size, enum memory_kind kind, unsigned flags, void **pointer);
 /* Allocates and records. `flags` as the program gave them. */
 CUresult allocation_create(struct context *context, size_t size, enum memory_kind kind, unsigned flags,
 			   struct allocation **allocation);

@@ -31,6 +31,25 @@ static CUresult host_obtain(struct context *context, size_t size, unsigned flags
 	return CUDA_SUCCESS;
 }
 
+/* Memory whose address fits in 32 bits, which only machines that know MAP_32BIT can give. */
+static CUresult low_obtain(struct context *context, size_t size, void **pointer)
+{
+#ifdef MAP_32BIT
+	void *memory;
+
+	if (!context->device->properties.pageable_access)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+	if (memory == MAP_FAILED)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*pointer = memory;
+	return CUDA_SUCCESS;
+#else
+	(void)context, (void)size, (void)pointer;
+	return CUDA_ERROR_NOT_SUPPORTED;
+#endif
+}
+
 static CUresult obtain(struct context *context, size_t size, enum memory_kind kind, unsigned flags, void **pointer)
 {
 	const struct device_ops *ops = context->ops;
@@ -38,6 +57,8 @@ static CUresult obtain(struct context *context, size_t size, enum memory_kind ki
 
 	if (kind == MEMORY_HOST)
 		return host_obtain(context, size, flags, pointer);
+	if (kind == MEMORY_LOW)
+		return low_obtain(context, size, pointer);
 	if (kind == MEMORY_MANAGED && ops->allocate_managed)
 		return (CUresult)ops->allocate_managed(device, size, pointer);
 	return (CUresult)ops->allocate(device, size, pointer);
@@ -67,6 +88,7 @@ static void give_back(struct allocation *allocation)
 		pool_give_back(allocation);
 		break;
 	case MEMORY_IPC: ipc_memory_close(allocation); break;
+	case MEMORY_LOW: munmap(memory, allocation->size); break;
 	default: /* not ours to release */
 		break;
 	}
@@ -185,7 +207,7 @@ CUresult impl_cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 	return status;
 }
 
-static CUresult allocate(size_t size, enum memory_kind kind, unsigned flags, void **pointer)
+CUresult memory_allocate(size_t size, enum memory_kind kind, unsigned flags, void **pointer)
 {
 	struct allocation *allocation;
 	CUresult status;
@@ -205,7 +227,7 @@ static CUresult allocate(size_t size, enum memory_kind kind, unsigned flags, voi
 CUresult impl_cuMemAlloc_v2(CUdeviceptr *pointer, size_t size)
 {
 	void *memory = NULL;
-	CUresult status = allocate(size, MEMORY_DEVICE, 0, pointer ? &memory : NULL);
+	CUresult status = memory_allocate(size, MEMORY_DEVICE, 0, pointer ? &memory : NULL);
 
 	if (!status)
 		*pointer = (CUdeviceptr)(uintptr_t)memory;
@@ -231,7 +253,7 @@ CUresult impl_cuMemAllocPitch_v2(CUdeviceptr *pointer, size_t *pitch, size_t wid
 
 static bool kind_is_freed_by_memfree(enum memory_kind kind)
 {
-	return kind == MEMORY_DEVICE || kind == MEMORY_MANAGED || kind == MEMORY_POOL;
+	return kind == MEMORY_DEVICE || kind == MEMORY_MANAGED || kind == MEMORY_POOL || kind == MEMORY_LOW;
 }
 
 CUresult impl_cuMemFree_v2(CUdeviceptr pointer)
@@ -288,12 +310,12 @@ CUresult impl_cuMemHostAlloc(void **pointer, size_t size, unsigned int flags)
 		(void)context;
 		return CUDA_ERROR_INVALID_VALUE;
 	}
-	return allocate(size, MEMORY_HOST, flags, pointer);
+	return memory_allocate(size, MEMORY_HOST, flags, pointer);
 }
 
 CUresult impl_cuMemAllocHost_v2(void **pointer, size_t size)
 {
-	return allocate(size, MEMORY_HOST, 0, pointer);
+	return memory_allocate(size, MEMORY_HOST, 0, pointer);
 }
 
 CUresult impl_cuMemFreeHost(void *pointer)
@@ -428,7 +450,7 @@ CUresult impl_cuMemAllocManaged(CUdeviceptr *pointer, size_t size, unsigned int 
 		(void)context;
 		return CUDA_ERROR_INVALID_VALUE;
 	}
-	status = allocate(size, MEMORY_MANAGED, flags, pointer ? &memory : NULL);
+	status = memory_allocate(size, MEMORY_MANAGED, flags, pointer ? &memory : NULL);
 	if (!status)
 		*pointer = (CUdeviceptr)(uintptr_t)memory;
 	return status;
