@@ -273,9 +273,11 @@ def moves(t):
     fill = ''.join('st.shared.b32 [%%t+%d], %s; ' % (128 * i, r) for i, r in enumerate(('%a', '%b', '%c', '%a'))) + 'bar.warp.sync 0xffffffff; '
     for count in (1, 2, 4):
         for trans in ('', '.trans'):
-            name = 'ldmatrix.sync.aligned.m8n8.x%d%s.shared.b16' % (count, trans)
+            name = 'ldmatrix.sync.aligned.m8n8.x%d%s%s.b16' % (count, trans, '.shared' if count == 1 else '')
             registers = ['%%r%d' % i for i in range(count)]
-            body = SHARED + fill + 'shl.b32 %%t, %%i, 4; add.u32 %%t, %%s, %%t; %s {%s}, [%%t]; ' % (name, ', '.join(registers))
+            generic = '' if count == 1 else '.reg .b64 %%g; cvt.u64.u32 %%g, %%t; cvta.shared.u64 %%g, %%g; '
+            body = SHARED + fill + ('shl.b32 %%t, %%i, 4; add.u32 %%t, %%s, %%t; ' + generic + '%s {%s}, [%s]; ') % (
+                name, ', '.join(registers), '%g' if generic else '%t')
             body += 'mov.u32 %d, %r0; ' + ''.join('shf.l.wrap.b32 %%d, %%d, %%d, 1; xor.b32 %%d, %%d, %s; ' % r for r in registers[1:])
             results = [spread(m, bool(trans)) for m in matrices[:count]]
             outs = []
@@ -302,7 +304,7 @@ def moves(t):
                   ['//# once', '//# in sweep 96', ptxtest.words('out', spread(matrices[0], True))], 32)
 
 
-def wmma_case(t, shape, kind_ab, kind_c, out, layout_a, layout_b, layout_c, mods=''):
+def wmma_case(t, shape, kind_ab, kind_c, out, layout_a, layout_b, layout_c, mods='', space='.global'):
     """Through memory: A, B, C from `in`, D to `out`; strides a little larger than the rows are long."""
     m, n, k = map(int, re.fullmatch(r'm(\d+)n(\d+)k(\d+)', shape).groups())
     random, bits = t.random, BITS[kind_ab]
@@ -323,15 +325,22 @@ def wmma_case(t, shape, kind_ab, kind_c, out, layout_a, layout_b, layout_c, mods
     (wa, sa), (wb, sb), (wc, sc) = lay(a, layout_a, bits, pad), lay(b, layout_b, bits, pad), lay(c, layout_c, c_bits, 8)
     wd, _sd = lay(d, layout_c, d_bits, 0)
     prefix = '.sync.aligned.'
-    space, ab_regs = '.global', (k * max(m, n) // 32 * bits + 31) // 32 if kind_ab != 'f64' else 1
     counts = {'a': fragment(shape, kind_ab, 'a'), 'b': fragment(shape, kind_ab, 'b'), 'c': fragment(shape, kind_c, 'c'), 'd': fragment(shape, out, 'c')}
     reg = {'f64': 'f64', 'f32': 'f32'}
     lines, names, offset = [], {}, 0
+    begin, end = '%in', '%out'
+    if space == '.shared': # there and back again
+        count = len(wa + wb + wc)
+        lines.append('.shared .align 32 .b8 room[%d]; .reg .b64 %%from, %%to, %%step; .reg .b32 %%w; mov.u64 %%from, room; add.u64 %%to, %%from, %d; ' % (4 * (count + len(wd)) + 64, 4 * count))
+        for at in range(0, count, 32):
+            lines.append('add.u32 %%w, %%i, %d; mul.wide.u32 %%step, %%w, 4; add.u64 %%g, %%in, %%step; ld.global.u32 %%w, [%%g]; add.u64 %%g, %%from, %%step; st.shared.u32 [%%g], %%w;' % at)
+        lines.append('bar.warp.sync 0xffffffff;')
+        begin, end = '%from', '%to'
     for part, kind, stride, layout, size in (('a', kind_ab, sa, layout_a, len(wa)), ('b', kind_ab, sb, layout_b, len(wb)), ('c', kind_c, sc, layout_c, len(wc))):
         names[part] = ['%%%s%d' % (part + 'x', i) for i in range(counts[part])]
         lines.append('.reg .%s %%%sx<%d>;' % (reg.get(kind, 'b32'), part, counts[part]))
-        lines.append('add.u64 %%g, %%in, %d; wmma.load.%s%s%s.%s%s.%s {%s}, [%%g], %d;' % (
-            4 * offset, part, prefix, layout, shape, space, kind, ', '.join(names[part]), stride))
+        lines.append('add.u64 %%g, %s, %d; wmma.load.%s%s%s.%s%s.%s {%s}, [%%g], %d;' % (
+            begin, 4 * offset, part, prefix, layout, shape, space, kind, ', '.join(names[part]), stride))
         offset += size
     names['d'] = ['%%dx%d' % i for i in range(counts['d'])]
     lines.append('.reg .%s %%dx<%d>;' % (reg.get(out, 'b32'), counts['d']))
@@ -339,9 +348,13 @@ def wmma_case(t, shape, kind_ab, kind_c, out, layout_a, layout_b, layout_c, mods
     operation = 'wmma.mma' + ('.%s.popc' % mods if kind_ab == 'b1' else '')
     lines.append('%s%s%s.%s.%s.%s%s {%s}, {%s}, {%s}, {%s};' % (
         operation, prefix, layout_a, layout_b, shape, types, mods if kind_ab != 'b1' else '', *[', '.join(names[p]) for p in 'dabc']))
-    lines.append('wmma.store.d%s%s.%s%s.%s [%%out], {%s}, %d;' % (prefix, layout_c, shape, space, out, ', '.join(names['d']), n if layout_c == 'row' else m))
+    lines.append('wmma.store.d%s%s.%s%s.%s [%s], {%s}, %d;' % (prefix, layout_c, shape, space, out, end, ', '.join(names['d']), n if layout_c == 'row' else m))
+    if space == '.shared':
+        lines.append('bar.warp.sync 0xffffffff;')
+        for at in range(0, len(wd), 32):
+            lines.append('add.u32 %%w, %%i, %d; mul.wide.u32 %%step, %%w, 4; add.u64 %%g, %%to, %%step; ld.shared.u32 %%w, [%%g]; add.u64 %%g, %%out, %%step; st.global.u32 [%%g], %%w;' % at)
     lines.append('mul.wide.u32 %g, %i, 4; add.u64 %g, %out, %g; bar.warp.sync 0xffffffff; ld.global.u32 %d, [%g];')
-    t.file.kernel('wmma %s %s %s %s %s%s' % (shape, types, layout_a, layout_b, layout_c, mods), '.reg .b64 %g; ' + ' '.join(lines),
+    t.file.kernel('wmma %s %s %s %s %s%s%s' % (shape, types, layout_a, layout_b, layout_c, mods, space if space != '.global' else ''), '.reg .b64 %g; ' + ' '.join(lines),
                   ['//# once', ptxtest.words('in', wa + wb + wc), ptxtest.words('out', wd)], 32)
 
 
@@ -370,6 +383,14 @@ def wmma(t):
     wmma_case(t, 'm16n16k8', 'tf32', 'f32', 'f32', 'col', 'row', 'col')
     wmma_case(t, 'm8n8k4', 'f64', 'f64', 'f64', 'row', 'col', 'row')
     wmma_case(t, 'm8n8k4', 'f64', 'f64', 'f64', 'col', 'row', 'col')
+    for space in ('', '.shared'):
+        wmma_case(t, 'm16n16k16', 'f16', 'f32', 'f32', 'row', 'col', 'row', '', space)
+        wmma_case(t, 'm16n16k16', 'f16', 'f16', 'f16', 'col', 'row', 'row', '', space)
+        wmma_case(t, 'm16n16k16', 'bf16', 'f32', 'f32', 'row', 'col', 'row', '', space)
+        wmma_case(t, 'm16n16k16', 'u8', 's32', 's32', 'row', 'col', 'row', '', space)
+        wmma_case(t, 'm16n16k8', 'tf32', 'f32', 'f32', 'row', 'col', 'row', '', space)
+        wmma_case(t, 'm8n8k4', 'f64', 'f64', 'f64', 'row', 'col', 'row', '', space)
+    wmma_case(t, 'm8n8k4', 'f64', 'f64', 'f64', 'row', 'col', 'row', '.rn')
     for kind in ('s4', 'u4'):
         wmma_case(t, 'm8n8k32', kind, 's32', 's32', 'row', 'col', 'row')
     for op in ('xor', 'and'):
