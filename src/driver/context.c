@@ -1,6 +1,6 @@
 /* Contexts: the stack of each thread, primary contexts, what a context holds and how it ends.
  * CUDA Driver API 6.7 "Primary Context Management" and 6.8 "Context Management"; statuses as recorded
- * on cards (hardware-behaviour: no context, SetCurrent(NULL) pops, flags, release of an unretained context). */
+ * on cards: no context, SetCurrent(NULL) pops, flags, release of an unretained context. */
 #define _GNU_SOURCE
 #include "driver/driver.h"
 

@@ -112,7 +112,7 @@ CUresult impl_cuCtxSynchronize_v2(CUcontext handle)
 	return status ? status : synchronize_checked(context);
 }
 
-/* hardware-behaviour, "Limits": what is rounded, raised to a minimum and refused. */
+/* What is rounded, raised to a minimum and refused: as cards do it. */
 static CUresult limit_set(struct context *context, CUlimit limit, size_t value)
 {
 	switch ((int)limit) {

@@ -117,7 +117,7 @@ CUresult impl_cuDeviceGetProperties(CUdevprop *properties, CUdevice dev)
 	return CUDA_SUCCESS;
 }
 
-/* Attributes that say the same on every device of ours: hardware-behaviour.md, "Attributes equal on …". */
+/* Attributes that say the same on every device of ours: those that cards of several generations agree on. */
 static const struct {
 	CUdevice_attribute attribute;
 	int value;

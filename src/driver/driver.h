@@ -86,7 +86,7 @@ struct deferred { /* something to release once a queue has passed a ticket */
 	void *argument;
 };
 
-struct storage { /* context-local storage: private-tables.md, C693336E */
+struct storage { /* context-local storage: private table C693336E */
 	struct storage *next;
 	void *key, *value;
 	void (*destructor)(CUcontext, void *key, void *value);

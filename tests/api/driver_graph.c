@@ -449,7 +449,7 @@ static void test_set_condition(void)
 
 static void test_objects(void)
 {
-	char path[] = "/tmp/dragoman-graph-XXXXXX", text[4096] = "";
+	char path[] = "driver_graph-XXXXXX", text[4096] = "";
 	CUuserObject object;
 	CUgraph graph;
 	CUgraphNode node;
