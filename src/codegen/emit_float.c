@@ -46,11 +46,27 @@ static void emit_lanewise(struct emitter *e, const struct ptx_instruction *in, u
 	set_result(e, 0, as_lanes(e, r, LLVMIntTypeInContext(e->context, ptx_type_bits(type))));
 }
 
+/* Is the operand what another instruction with .ftz has flushed already? Chains of them, as -use_fast_math makes, pay once a link. */
+static bool is_flushed(struct emitter *e, unsigned index)
+{
+	const struct ptx_operand *op = operand(e, index);
+	for (unsigned i = 0; op && i < e->inst->use_count; i++) {
+		if (e->inst->uses[i].operand != op || e->inst->uses[i].value == IR_NONE)
+			continue;
+		const struct ir_value *v = &e->ir->values.data[e->inst->uses[i].value];
+		if (v->block == IR_NONE || v->inst == IR_NONE)
+			return false;
+		const struct ir_inst *from = &e->ir->blocks.data[v->block].insts.data[v->inst];
+		return from->op == IR_PTX && !from->ptx->guard && ptx_has(from->ptx->form, MOD_ftz) && form_type(from->ptx) == PTX_F32;
+	}
+	return false;
+}
+
 static void flush_arguments(struct emitter *e, enum ptx_type type, LLVMValueRef *a, unsigned count)
 {
 	if (has(e, MOD_ftz) && type != PTX_BF16)
 		for (unsigned i = 0; i < count; i++)
-			a[i] = flush(e, a[i]);
+			a[i] = type == PTX_F32 && is_flushed(e, i + 1) ? a[i] : flush(e, a[i]);
 }
 
 static LLVMValueRef finish(struct emitter *e, enum ptx_type type, LLVMValueRef r)

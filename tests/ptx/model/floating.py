@@ -259,6 +259,10 @@ def three_and_more(t):
                 return 0x7fffffff if r is None else r
             t.f32('.'.join([op] + mods + ['f32']), 3, model)
     t.f32('mad.f32', *operation('mad', F32, 'rn', []))
+    first, second = operation('mul', F32, 'rn', ['ftz'])[1], operation('add', F32, 'rn', ['ftz'])[1]
+    t.add('mul.ftz.f32 add.ftz.f32', 'mul.rn.ftz.f32 %d, %a, %b; add.rn.ftz.f32 %d, %d, %c;', lambda a, b, c: second(first(a, b), c))
+    t.add('mul.ftz.f32 add.ftz.f32 guarded', '.reg .pred %p; setp.lt.u32 %p, %b, %c; mov.u32 %d, %c; @%p mul.rn.ftz.f32 %d, %a, %b; add.rn.ftz.f32 %d, %d, %a;',
+          lambda a, b, c: second(first(a, b) if b < c else c, a))
     for mode in ('rni', 'rzi', 'rmi', 'rpi'):
         def integral(x, m=mode):
             if is_nan(x, BF16):
