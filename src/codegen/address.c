@@ -110,11 +110,16 @@ static struct ir_shape base_shape(struct emitter *e, const struct ptx_operand *b
 	return uniform;
 }
 
+static bool is_narrow(const struct ptx_operand *base)
+{
+	return base->kind == PTX_OP_REGISTER && ptx_type_bits(base->reg->type) == 32;
+}
+
 static LLVMValueRef read_base_register(struct emitter *e, const struct ptx_operand *base, enum piece piece)
 {
 	enum piece old = e->piece;
 	unsigned w = e->w;
-	bool narrow = base->kind == PTX_OP_REGISTER && ptx_type_bits(base->reg->type) == 32;
+	bool narrow = is_narrow(base);
 	e->piece = piece;
 	e->w = piece == PIECE_CHUNK ? e->width : 1;
 	/* Signed: where lane 0 takes no part its address may lie below zero, and the others' still follow from it. */
@@ -129,6 +134,8 @@ struct address emit_address(struct emitter *e, const struct ptx_operand *op, enu
 	const struct ptx_operand *base = op->kind == PTX_OP_ADDRESS ? &op->parts[0] : op;
 	struct ir_shape shape = base_shape(e, base);
 	int64_t offset = op->kind == PTX_OP_ADDRESS ? op->offset : 0;
+	if (shape.kind == IR_AFFINE && is_narrow(base) && ir_stride_is_far(shape.stride))
+		shape.kind = IR_VARYING;
 	space = base_space(e, base, space);
 	int64_t window_stride = space == PTX_SPACE_LOCAL && e->lanes > 1 ? (int64_t)align_up(e->ir->local_bytes, 16) : 0;
 	bool lanes = e->piece == PIECE_CHUNK && e->lanes > 1;

@@ -160,6 +160,8 @@ void ir_choose_lanes(struct ir_func *func); /* width and chunks, from the option
 void ir_analyze(struct ir_func *func);
 /* Finds loops that wait; true where lanes of a group may wait for one another, so that it takes the scalar form. */
 bool ir_find_waiting(struct ir_func *func);
+/* Could a chunk of such 32-bit numbers come round to where it began? Then it is not affine in 64 bits. */
+bool ir_stride_is_far(int64_t stride);
 void ir_mark_raw_nans(struct ir_func *func);
 /* Is the instruction's one result, of 32 bits, one of its operands as it is? */
 bool ir_copies_bits(const struct ir_func *func, const struct ir_inst *inst);

@@ -234,6 +234,11 @@ static struct ir_shape shape_product(struct ir_shape a, struct ir_shape b, unsig
 	return with_range(s, low, high, bits);
 }
 
+bool ir_stride_is_far(int64_t stride)
+{
+	return stride > 1 << 16 || stride < -(1 << 16);
+}
+
 /* A value of `from` bits read as signed or not, as one of more bits. */
 static struct ir_shape shape_widened(struct ir_shape a, unsigned from, bool is_signed)
 {
@@ -244,8 +249,11 @@ static struct ir_shape shape_widened(struct ir_shape a, unsigned from, bool is_s
 			a.kind = IR_VARYING; /* 0xffffffff, 0, 1 …: lane 0 below zero is common */
 		return a;
 	}
-	if (a.kind == IR_AFFINE && a.stride && is_whole_range(a, from))
+	if (a.kind == IR_AFFINE && a.stride && is_whole_range(a, from)) {
+		if (ir_stride_is_far(a.stride))
+			a.kind = IR_VARYING;
 		a.exact = false; /* a wrap inside a chunk would be 2^31 elements away */
+	}
 	return a;
 }
 

@@ -608,7 +608,7 @@ bool interpret_pure(struct interpret_pure *p)
 			return float_f32(p);
 		if (form->types[0] == PTX_F64)
 			return float_f64(p);
-		if (is_float(form->types[0]) || ptx_type_bits(form->types[0]) < 16)
+		if (form->types[0] < PTX_B16 || form->types[0] > PTX_S64 || ptx_type_bits(form->types[0]) > 64)
 			return false;
 		return integer(p, form->types[0]);
 	}

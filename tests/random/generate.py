@@ -79,6 +79,25 @@ FLOAT_PREDICATE_OPS = [
     ('setp.%s.f32', 'pff', 'eq ne lt le gt ge equ neu ltu leu gtu geu num nan'), ('setp.%s.ftz.f32', 'pff', 'lt ge eq'),
     ('setp.%s.f64', 'pdd', 'eq ne lt le gt ge equ neu ltu leu gtu geu num nan'), ('setp.%s.and.f32', 'pffp', 'lt geu'),
 ]
+# what the interpreter does not know: compared with the scalar form alone
+OTHER_OPS = [
+    ('add.f16', 'hhh'), ('sub.f16', 'hhh'), ('mul.f16', 'hhh'), ('mul.sat.f16', 'hhh'), ('fma.rn.f16', 'hhhh'), ('fma.rn.relu.f16', 'hhhh'),
+    ('min.f16', 'hhh'), ('max.NaN.f16', 'hhh'), ('neg.f16', 'hh'), ('abs.f16', 'hh'), ('add.f16x2', 'rrr'), ('mul.ftz.f16x2', 'rrr'),
+    ('fma.rn.f16x2', 'rrrr'), ('min.f16x2', 'rrr'), ('max.NaN.f16x2', 'rrr'), ('fma.rn.bf16x2', 'rrrr'), ('fma.rn.relu.bf16', 'hhhh'),
+    ('min.bf16x2', 'rrr'), ('neg.bf16', 'hh'), ('abs.bf16x2', 'rr'), ('cvt.rn.f16.f32', 'hf'), ('cvt.rz.f16.f32', 'hf'), ('cvt.f32.f16', 'fh'),
+    ('cvt.rn.bf16.f32', 'hf'), ('cvt.f32.bf16', 'fh'), ('cvt.rn.f16x2.f32', 'rff'), ('cvt.rz.relu.bf16x2.f32', 'rff'), ('cvt{rni}.s32.f16', 'rh'),
+    ('cvt{rni}.u64.f16', 'xh'), ('cvt.rn.f16.s32', 'hr'), ('cvt.f64.f16', 'dh'), ('cvt.rn.f16.u64', 'hx'), ('cvt.rna.tf32.f32', 'rf'),
+    ('sin.approx{ftz}.f32', 'ff'), ('cos.approx.f32', 'ff'), ('ex2.approx{ftz}.f32', 'ff'), ('lg2.approx.f32', 'ff'), ('rsqrt.approx{ftz}.f32', 'ff'),
+    ('rcp.approx.f32', 'ff'), ('sqrt.approx{ftz}.f32', 'ff'), ('div.full.f32', 'fff'), ('div.approx.f32', 'fff'), ('tanh.approx.f32', 'ff'),
+    ('tanh.approx.f16', 'hh'), ('ex2.approx.f16x2', 'rr'), ('rsqrt.approx.f64', 'dd'), ('cvt{rni}.f32.f32', 'ff'), ('cvt.sat.f32.f32', 'ff'),
+    ('cvt{rni}.f64.f64', 'dd'), ('copysign.f32', 'fff'), ('testp.normal.f32', 'pf'), ('testp.subnormal.f64', 'pd'),
+    ('dp4a.u32.s32', 'rrrr'), ('dp4a.s32.s32', 'rrrr'), ('dp2a.lo.s32.u32', 'rrrr'), ('dp2a.hi.u32.u32', 'rrrr'), ('bmsk.clamp.b32', 'rrr'),
+    ('szext.wrap.s32', 'rrr'), ('fns.b32', 'rrrr'), ('mul24.lo.s32', 'rrr'), ('mul24.hi.u32', 'rrr'), ('mad24.lo.u32', 'rrrr'),
+    ('mad.hi.sat.s32', 'rrrr'), ('mad.lo.cc.u32', 'rrrr'), ('madc.hi.u32', 'rrrr'), ('prmt.b32.f4e', 'rrrr'), ('prmt.b32.ecr', 'rrrr'),
+    ('setp.lt.f16', 'phh'), ('setp.neu.f16', 'phh'), ('setp.lt.f16x2', 'prr'), ('set.gt.f16x2.f16x2', 'rrr'), ('set.le.u32.f16x2', 'rrr'),
+    ('cvt.pack.sat.s16.s32', 'rrr'), ('cvt.pack.sat.u8.s32.b32', 'rrrr'), ('vadd.s32.s32.u32', 'rrr'), ('vabsdiff4.u32.u32.u32.add', 'rrrr'),
+    ('min.s16', 'hhh'),
+]
 
 
 @dataclass(frozen=True)
@@ -101,6 +120,7 @@ class Options:
     calls: bool = True
     exits: bool = True
     flow: int = 1                # weight of branches and loops
+    others: bool = False         # instructions that the interpreter does not know
     size: int = 26
 
 
@@ -196,10 +216,12 @@ class Body:
         floats = self.program.options.floats
         for _ in range(self.rng.randint(1, 4)):
             table = FLOAT_OPS if floats and self.chance(0.3) else INTEGER_OPS
+            if floats and self.program.options.others and self.chance(0.4):
+                table = OTHER_OPS
             template, kinds = self.pick(table)
             opcode = self.spell(template)
             operands = [self.pick(self.pool(kinds[0]))]
-            operands += [self.source(k, opcode.split('.')[0] not in ('mov',)) for k in kinds[1:]]
+            operands += [self.source(k, opcode.split('.')[0] != 'mov' and table is not OTHER_OPS) for k in kinds[1:]]
             if opcode.split('.')[0] in ('div', 'rem') and kinds[0] == 'h':
                 t = self.temporary('h')
                 self.emit(f'or.b16 {t}, {self.pick(self.pool("h"))}, 1')
@@ -664,7 +686,11 @@ class Body:
         self.emit(f'{self.guard()}st{space}.u32 [{a}], {self.source("r", False)}')
         self.barrier(context)
         t = self.temporary('r')
-        way = self.rng.randrange(4)
+        way = self.rng.randrange(6)
+        if way >= 4:
+            self.neighbour(threads)
+            self.barrier(context)
+            return
         if way == 0:
             self.emit(f'sub.s32 {t}, {threads - 1}, %tid_')
         elif way == 1:
@@ -678,6 +704,13 @@ class Body:
         b, space = self.shared_address(t)
         self.emit(f'{self.guard()}ld{space}.u32 {self.pick(self.pool("r"))}, [{b}]')
         self.barrier(context)
+
+    def neighbour(self, threads):
+        """Another thread's shared word, where there is such a thread."""
+        t, q = self.index(), self.temporary('p')
+        self.emit(f'setp.lt.u32 {q}, {t}, {threads}')
+        a, space = self.shared_address(t)
+        self.emit(f'@{q} ld{space}.u32 {self.pick(self.pool("r"))}, [{a}]')
 
     def statement_barrier(self, context):
         self.barrier(context, True)

@@ -25,7 +25,7 @@ FEATURES = ('floats', 'warps', 'memory', 'calls', 'exits')
 def options_of(seed, size):
     """Most programs have everything, but what is rare among everything is common where there is little else."""
     rng = random.Random(seed)
-    options = generate.Options(size=size, flow=rng.choice([1, 1, 3]))
+    options = generate.Options(size=size, flow=rng.choice([1, 1, 3]), others=rng.random() < 0.2)
     if rng.random() < 0.5:
         for name in rng.sample(FEATURES, rng.randint(1, len(FEATURES))):
             setattr(options, name, False)
