@@ -198,6 +198,8 @@ LLVMValueRef flush_if(struct emitter *e, bool ftz, LLVMValueRef v)
 LLVMValueRef saturate(struct emitter *e, LLVMValueRef v)
 {
 	LLVMTypeRef lane = lane_of(LLVMTypeOf(v));
+	if (LLVMGetTypeKind(lane) == LLVMHalfTypeKind) /* exact; of halves LLVM would make calls of fmaxf */
+		return LLVMBuildFPTrunc(e->b, saturate(e, to_float(e, v)), LLVMTypeOf(v), "");
 	LLVMValueRef zero = splat(e, LLVMConstReal(lane, 0.0)), one = splat(e, LLVMConstReal(lane, 1.0));
 	v = select_(e, fcmp_(e, LLVMRealOGT, v, zero), v, zero);
 	return select_(e, fcmp_(e, LLVMRealOLT, v, one), v, one);
