@@ -6,7 +6,7 @@
  * The kernel is the file's first entry, (.param .u64 memory, .param .u32 a, .param .u32 b): `words` 32-bit words of device
  * memory, filled from the seed. Options:
  *     --forms L:V:O:S:M,…  lanes, vector width, optimisation, specialised on the block shape (1) or not, and machine: 0 this one,
- *                          3 one with AVX2, 2 one with SSE4
+ *                          3 one with AVX2, 2 one with AVX and F16C
  *     --pick N             of the forms, N a program, chosen by its seed; without it all
  *     --timeout S          seconds that a program may take in one form (a miscompiled loop need not end)
  *     --jobs N             processes
@@ -38,11 +38,10 @@ static const struct form all_forms[] = {
 	{ 0, 0, 2, 1, 3 },
 };
 
-/* Machines of x86-64's microarchitecture levels 2 and 3 (System V ABI for x86-64, 3.1.1). */
-static const char *const machine_names[4] = { NULL, NULL, "x86-64-v2", "x86-64-v3" };
-#define LEVEL_2 "+sse3,+ssse3,+sse4.1,+sse4.2,+popcnt,+cx16,+sahf"
-static const char *const machine_features[4] = { NULL, NULL, LEVEL_2,
-						 LEVEL_2 ",+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+xsave" };
+/* x86-64 with AVX2 (microarchitecture level 3), and before it. */
+static const char *const machine_names[4] = { NULL, NULL, "ivybridge", "x86-64-v3" };
+#define BEFORE "+sse3,+ssse3,+sse4.1,+sse4.2,+popcnt,+cx16,+sahf,+avx,+f16c,+xsave"
+static const char *const machine_features[4] = { NULL, NULL, BEFORE, BEFORE ",+avx2,+bmi,+bmi2,+fma,+lzcnt,+movbe" };
 
 struct options {
 	struct form forms[64];
