@@ -43,6 +43,16 @@ static const char *const machine_names[4] = { NULL, NULL, "ivybridge", "x86-64-v
 #define BEFORE "+sse3,+ssse3,+sse4.1,+sse4.2,+popcnt,+cx16,+sahf,+avx,+f16c,+xsave"
 static const char *const machine_features[4] = { NULL, NULL, BEFORE, BEFORE ",+avx2,+bmi,+bmi2,+fma,+lzcnt,+movbe" };
 
+static bool machine_runs_here(unsigned machine)
+{
+#if defined(__x86_64__)
+	return machine_names[machine % 4] && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+#else
+	(void)machine;
+	return false;
+#endif
+}
+
 struct options {
 	struct form forms[64];
 	unsigned form_count, pick, timeout, jobs;
@@ -182,7 +192,7 @@ static void set_form(const struct form *form)
 	set_number("DRAGOMAN_VECTOR", form->vector);
 	set_number("DRAGOMAN_OPT", form->opt);
 	set_number("DRAGOMAN_ANY_SHAPE", !form->special);
-	if (machine_names[form->machine % 4]) {
+	if (machine_runs_here(form->machine)) {
 		setenv("DRAGOMAN_CPU", machine_names[form->machine % 4], 1);
 		setenv("DRAGOMAN_CPU_FEATURES", machine_features[form->machine % 4], 1);
 	} else {
