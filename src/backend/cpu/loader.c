@@ -33,7 +33,9 @@ static const struct external {
 	{ "memcpy", (uintptr_t)memcpy }, { "memmove", (uintptr_t)memmove }, { "memset", (uintptr_t)memset },
 	{ "memcmp", (uintptr_t)memcmp }, { "fmod", (uintptr_t)(double (*)(double, double))fmod },
 	{ "fmodf", (uintptr_t)fmodf },   { "fma", (uintptr_t)(double (*)(double, double, double))fma },
-	{ "fmaf", (uintptr_t)fmaf },
+	{ "fmaf", (uintptr_t)fmaf },     { "fmaxf", (uintptr_t)fmaxf },
+	{ "fminf", (uintptr_t)fminf },   { "fmax", (uintptr_t)(double (*)(double, double))fmax },
+	{ "fmin", (uintptr_t)(double (*)(double, double))fmin },
 };
 
 struct loading {
