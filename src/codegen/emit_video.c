@@ -55,6 +55,8 @@ static LLVMValueRef shift_values(struct emitter *e, LLVMValueRef a, LLVMValueRef
 {
 	LLVMValueRef limit = kbits(e, 64, 32);
 	b = has(e, MOD_wrap) ? and_(e, b, kbits(e, 64, 31)) : select_(e, icmp_(e, LLVMIntUGT, b, limit), limit, b);
+	if (left && has(e, MOD_sat))
+		return intrinsic2(e, "llvm.sshl.sat", a, b); /* 32 bits moved up by 32 would lose their sign */
 	return left ? shl_(e, a, b) : ashr_(e, a, b); /* a is extended: an unsigned one stays positive */
 }
 
