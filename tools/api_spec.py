@@ -26,7 +26,7 @@ class Function:
         self.parameters = [] if parameters == 'void' else [Parameter(p) for p in parameters.split(', ')]
         words = (attributes or '').split()
         self.attributes = dict(word.partition('=')[::2] for word in words)
-        known = {'base', 'also', 'ptsz', 'ptds', 'interop', 'removed', 'only'}
+        known = {'base', 'also', 'ptsz', 'ptds', 'interop', 'removed', 'only', 'refused'}
         for word in self.attributes:
             if word not in known:
                 raise SyntaxError(f'{place}: unknown attribute "{word}"')
@@ -42,6 +42,11 @@ class Function:
         parameters = ', '.join(('out ' if p.out else '') + p.declaration for p in self.parameters)
         space = '' if self.result.endswith('*') else ' '
         return f'{self.result}{space}{self.name}{suffix}({parameters})'
+
+    @property
+    def refused(self):
+        """Why the function is refused by name for good, or None."""
+        return self.attributes.get('refused', 'graphics' if 'interop' in self.attributes else None)
 
     def exported_by(self, major):
         return self.only in (None, major)
