@@ -11,6 +11,7 @@ struct device;        /* the back end's own: one per device that a program sees 
 struct device_module; /* a loaded module on a device: its global variables, its compiled kernels */
 struct device_kernel;
 struct device_queue;  /* executes commands one after the other: a stream has one */
+struct device_list;   /* launches prepared to be done one after the other, again and again */
 
 /* Filled by the back end; the driver derives every CU_DEVICE_ATTRIBUTE and cudaDeviceProp from it. */
 struct device_properties {
@@ -34,6 +35,11 @@ struct launch_config {
 	bool cooperative;
 	const void *parameters; /* packed as the kernel's parameter buffer; copied at submit */
 	size_t parameter_bytes;
+};
+
+struct device_launch {
+	struct device_kernel *kernel;
+	const struct launch_config *config;
 };
 
 /* Of cuCtxSetLimit, those that a back end must know. Values are what the driver made of the program's (rounded, checked). */
@@ -75,6 +81,12 @@ struct device_ops {
 	int (*queue_create)(struct device *device, int priority, struct device_queue **queue);
 	void (*queue_destroy)(struct device_queue *queue);           /* waits for its work */
 	int (*queue_launch)(struct device_queue *queue, struct device_kernel *kernel, const struct launch_config *config);
+	/* The same launches again and again, prepared once: one command, which does them one after the other. Everything of
+	 * `launches` is copied. A list may be in one queue several times, but in two queues only where one waits for the other.
+	 * Releasing it leaves the commands that were made of it. All three are there, or none. */
+	int (*list_create)(struct device *device, const struct device_launch *launches, size_t count, struct device_list **list);
+	void (*list_release)(struct device_list *list);
+	int (*queue_launch_list)(struct device_queue *queue, struct device_list *list);
 	int (*queue_copy)(struct device_queue *queue, void *to, const void *from, uint64_t size);
 	int (*queue_copy_2d)(struct device_queue *queue, void *to, uint64_t to_pitch, uint64_t to_slice, const void *from,
 			     uint64_t from_pitch, uint64_t from_slice, uint64_t width, uint64_t height, uint64_t depth);

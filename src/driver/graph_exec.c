@@ -236,6 +236,7 @@ static void exec_node_fini(struct exec_node *entry)
 
 void exec_free(struct exec *exec)
 {
+	exec_unprepare(exec);
 	for (size_t i = 0; i < exec->nodes.count; i++)
 		exec_node_fini(&exec->nodes.data[i]);
 	vec_fini(&exec->nodes);
@@ -387,6 +388,83 @@ CUresult impl_cuGraphExecGetFlags(CUgraphExec handle, cuuint64_t *flags)
 	return CUDA_SUCCESS;
 }
 
+/* ---- lists of launches ----------------------------------------------------------------------------------------------------- */
+
+static bool is_launch(const struct exec_node *entry)
+{
+	return entry->work.type == CU_GRAPH_NODE_TYPE_KERNEL && !entry->disabled;
+}
+
+/* Does the entry put nothing into its lane's queue, nor do others wait for it? */
+static bool is_nothing(const struct exec_node *entry)
+{
+	bool idle = entry->disabled || entry->work.type == CU_GRAPH_NODE_TYPE_EMPTY;
+
+	return idle && !entry->wait_count && !entry->watched;
+}
+
+/* The launches from entry `first` on that its lane does with nothing between them. */
+static size_t collect_launches(struct exec *exec, size_t first, struct device_launch *launches)
+{
+	unsigned lane = exec->nodes.data[first].lane;
+	size_t count = 0;
+
+	for (size_t i = first; i < exec->nodes.count; i++) {
+		struct exec_node *entry = &exec->nodes.data[i];
+
+		if (entry->lane != lane || is_nothing(entry))
+			continue;
+		if (!is_launch(entry) || (i > first && entry->wait_count))
+			break;
+		entry->in_list = true;
+		launches[count++] = (struct device_launch){entry->work.kernel.function->kernel, &entry->work.kernel.config};
+		atomic_store_explicit(&entry->work.kernel.function->loaded, true, memory_order_relaxed);
+		if (entry->watched)
+			break;
+	}
+	return count;
+}
+
+/* Checks and copies what launches need once, not at each launch of the graph. */
+static CUresult exec_prepare(struct exec *exec)
+{
+	const struct device_ops *ops = exec->context->ops;
+	struct device_launch *launches;
+	CUresult status = CUDA_SUCCESS;
+
+	if (exec->prepared || !ops->list_create)
+		return CUDA_SUCCESS;
+	launches = malloc((exec->nodes.count + 1) * sizeof *launches);
+	if (!launches)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	for (size_t i = 0; i < exec->nodes.count && !status; i++) {
+		struct exec_node *entry = &exec->nodes.data[i];
+
+		if (!is_launch(entry) || entry->in_list)
+			continue;
+		status = (CUresult)ops->list_create(exec->context->device->device, launches, collect_launches(exec, i, launches),
+						    &entry->list);
+	}
+	free(launches);
+	if (status)
+		exec_unprepare(exec);
+	exec->prepared = !status;
+	return status;
+}
+
+void exec_unprepare(struct exec *exec)
+{
+	for (size_t i = 0; i < exec->nodes.count; i++) {
+		struct exec_node *entry = &exec->nodes.data[i];
+
+		if (entry->list)
+			exec->context->ops->list_release(entry->list);
+		entry->list = NULL;
+		entry->in_list = false;
+	}
+	exec->prepared = false;
+}
+
 /* ---- launch ---------------------------------------------------------------------------------------------------------------- */
 
 static CUresult exec_put(struct exec *exec, struct queue *queue);
@@ -473,7 +551,9 @@ static CUresult put_entry(struct exec *exec, struct exec_node *entry, struct que
 
 		status = (CUresult)ops->queue_wait(queue->device_queue, from->device_queue, other->ticket);
 	}
-	if (!status && !entry->disabled)
+	if (!status && entry->list)
+		status = (CUresult)ops->queue_launch_list(queue->device_queue, entry->list);
+	else if (!status && !entry->disabled && !entry->in_list)
 		status = entry->bodies ? put_conditional(entry, queue) : work_put(&entry->work, queue);
 	if (entry->watched)
 		entry->ticket = queue_last(queue);
@@ -484,9 +564,9 @@ static CUresult put_entry(struct exec *exec, struct exec_node *entry, struct que
 static CUresult exec_put(struct exec *exec, struct queue *queue)
 {
 	const struct device_ops *ops = exec->context->ops;
-	CUresult status = CUDA_SUCCESS;
+	CUresult status = exec_prepare(exec);
 
-	if (exec->last_queue && exec->last_queue != queue && !queue_is_done(exec->last_queue, exec->last_ticket))
+	if (!status && exec->last_queue && exec->last_queue != queue && !queue_is_done(exec->last_queue, exec->last_ticket))
 		status = (CUresult)ops->queue_wait(queue->device_queue, exec->last_queue->device_queue, exec->last_ticket);
 	if (exec->lane_count > 1) {
 		uint64_t begin = queue_last(queue);
@@ -605,5 +685,12 @@ CUresult impl_cuGraphUpload(CUgraphExec handle, CUstream stream_handle)
 	struct exec *exec;
 	CUresult status = exec_find(handle, &exec);
 
-	return status ? status : stream_require(stream_handle, &stream); /* code and parameters are where they are needed */
+	if (!status)
+		status = stream_require(stream_handle, &stream);
+	if (status)
+		return status;
+	pthread_mutex_lock(&exec->lock);
+	status = exec_prepare(exec);
+	pthread_mutex_unlock(&exec->lock);
+	return status;
 }

@@ -12,6 +12,8 @@ struct exec_node {
 	unsigned lane;
 	bool disabled;
 	bool watched;              /* an entry of another lane waits for it: its ticket counts */
+	bool in_list;              /* a launch that an earlier entry's list does */
+	struct device_list *list;  /* of this launch and others that follow it in its lane with nothing between them */
 	uint64_t ticket;
 	uint32_t *waits;           /* entries of other lanes */
 	uint32_t wait_count;
@@ -24,6 +26,7 @@ struct exec {
 	uint64_t flags;
 	const struct graph *graph; /* that it was made from; may be gone: compared, never read */
 	VEC(struct exec_node) nodes;
+	bool prepared;             /* the lists are made */
 	unsigned lane_count;
 	struct queue *lanes[LANES_MOST]; /* [0] unused */
 	pthread_mutex_t lock;      /* a launch, an update */
@@ -38,5 +41,7 @@ HANDLE_FITS(struct exec);
 CUresult exec_create(const struct graph *graph, struct context *context, uint64_t flags, struct exec **exec);
 void exec_free(struct exec *exec);
 CUresult exec_find(CUgraphExec handle, struct exec **exec);
+/* Before a change of what entries do: the lists are made anew for the next launch. */
+void exec_unprepare(struct exec *exec);
 
 #endif

@@ -35,6 +35,7 @@ static CUresult set_entry(CUgraphExec handle, CUgraphNode node, const CUgraphNod
 	if (status)
 		return status;
 	pthread_mutex_lock(&exec->lock);
+	exec_unprepare(exec);
 	status = entry_find(exec, node, &entry);
 	if (!status && parameters->type == CU_GRAPH_NODE_TYPE_KERNEL && entry->work.type == CU_GRAPH_NODE_TYPE_KERNEL) {
 		struct context *popped;
@@ -159,8 +160,10 @@ CUresult impl_cuGraphNodeSetEnabled(CUgraphExec handle, CUgraphNode node, unsign
 	status = entry_find(exec, node, &entry);
 	if (!status && !can_be_disabled(entry->work.type))
 		status = CUDA_ERROR_INVALID_VALUE;
-	if (!status)
+	if (!status && entry->disabled != !enabled) {
+		exec_unprepare(exec);
 		entry->disabled = !enabled;
+	}
 	pthread_mutex_unlock(&exec->lock);
 	return status;
 }
@@ -222,6 +225,7 @@ static CUgraphExecUpdateResult compare_all(const struct exec *exec, const struct
 /* The work changes places; the handles that the program knows the nodes by stay those of the first graph. */
 static void take_over(struct exec *exec, struct exec *fresh)
 {
+	exec_unprepare(exec);
 	for (size_t i = 0; i < exec->nodes.count; i++) {
 		struct exec_node *old = &exec->nodes.data[i], *from = &fresh->nodes.data[i];
 		struct work work = old->work;
@@ -302,6 +306,7 @@ CUresult impl_cuGraphExecChildGraphNodeSetParams(CUgraphExec handle, CUgraphNode
 	if (status)
 		return status;
 	pthread_mutex_lock(&exec->lock);
+	exec_unprepare(exec);
 	/* The child's entries follow one another, in the order that its nodes have. */
 	while (at < exec->nodes.count &&
 	       !(exec->nodes.data[at].source && exec->nodes.data[at].source->graph == node->work.child.graph))

@@ -195,7 +195,10 @@ struct launch {
 	struct device_kernel *kernel;
 	const struct kernel_variant *variant;
 	uint64_t blocks, chunk;           /* chunk: blocks an item */
+	uint64_t share;                   /* what chunk is where the workers share the launch */
+	uint64_t begun_ns, took_ns;       /* of a list's: when it began, and how long it took the last time (0: not known) */
 	bool concurrent;                  /* blocks make progress together */
+	bool cooperative;
 	uint32_t resident_limit;          /* of blocks a worker, where concurrent */
 	_Atomic int failed;               /* the first error's status: the rest is skipped */
 	struct spinlock lock;             /* guards the following */
@@ -228,12 +231,15 @@ struct command {
 	_Atomic uint64_t order;                  /* in which commands became their queues' first */
 	uint32_t items;
 	enum command_kind kind;
+	_Atomic bool waits;                      /* a launch whose blocks may wait for each other */
 	struct command *next;
 	struct command *next_made;               /* all of the device's */
 	struct device_queue *queue;
 	uint64_t ticket;
+	struct launch *launch;                   /* = &own, or the list's that runs now; to be read by who has an item */
+	struct device_list *list;                /* of launches, or NULL */
 	union {
-		struct launch launch;
+		struct launch own;
 		struct copy copy;
 		struct fill fill;
 		struct { void (*function)(void *); void *argument; } host;
@@ -243,6 +249,13 @@ struct command {
 };
 
 /* ---- queue.c --------------------------------------------------------------------------------- */
+
+struct device_list { /* launches that are prepared once and done one after the other, as one command */
+	_Atomic uint32_t uses; /* its maker's, and one for each command */
+	struct device *device;
+	uint32_t count;
+	struct launch launches[];
+};
 
 enum { NO_SLOT = -1 };
 
@@ -271,6 +284,9 @@ struct device_queue {
 int cpu_queue_create(struct device *device, int priority, struct device_queue **queue);
 void cpu_queue_destroy(struct device_queue *queue);
 int cpu_queue_launch(struct device_queue *queue, struct device_kernel *kernel, const struct launch_config *config);
+int cpu_list_create(struct device *device, const struct device_launch *launches, size_t count, struct device_list **out);
+void cpu_list_release(struct device_list *list);
+int cpu_queue_launch_list(struct device_queue *queue, struct device_list *list);
 int cpu_queue_copy(struct device_queue *queue, void *to, const void *from, uint64_t size);
 int cpu_queue_copy_2d(struct device_queue *queue, void *to, uint64_t to_pitch, uint64_t to_slice, const void *from,
 		  uint64_t from_pitch, uint64_t from_slice, uint64_t width, uint64_t height, uint64_t depth);
@@ -283,6 +299,8 @@ int cpu_queue_wait(struct device_queue *queue, struct device_queue *other, uint6
 int cpu_queue_synchronize(struct device_queue *queue, uint64_t ticket);
 int cpu_queue_timestamp(struct device_queue *queue, uint64_t *when_ns);
 void cpu_queue_advance(struct device_queue *queue); /* its head is done */
+/* The command's launch is done: makes the next one of its list the command's; false: there is none. */
+bool cpu_launch_next(struct command *command);
 void cpu_copy_run_item(const struct copy *copy, uint32_t item);
 void cpu_fill_run_item(const struct fill *fill, uint32_t item);
 
@@ -328,7 +346,8 @@ struct pool {
 	_Atomic(struct command *) slot[SLOTS];
 	_Alignas(64) _Atomic uint64_t sleeping[MAX_WORKERS / 64];
 	struct spinlock lock;                      /* slots, dependents, lists of helpers and commands */
-	uint64_t slots_taken, published;
+	uint64_t slots_taken;
+	_Atomic uint64_t published;
 	struct device_queue *pending;              /* queues that wait for a slot */
 	struct worker *spare_helpers, *made_helpers;
 	uint32_t helper_count;

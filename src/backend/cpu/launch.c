@@ -229,7 +229,7 @@ static bool together_has_room(const struct together *t, unsigned idle)
 
 static uint32_t run_together(struct worker *worker, struct command *command, uint64_t begin, uint64_t end)
 {
-	struct launch *launch = &command->launch;
+	struct launch *launch = command->launch;
 	struct together t = { .worker = worker, .command = command, .launch = launch, .items = 1, .next = begin, .end = end };
 	unsigned idle = 0;
 	for (;;) {
@@ -259,7 +259,7 @@ static uint32_t run_together(struct worker *worker, struct command *command, uin
 
 uint32_t cpu_launch_run_item(struct worker *worker, struct command *command, uint32_t item)
 {
-	struct launch *launch = &command->launch;
+	struct launch *launch = command->launch;
 	uint64_t begin = item * launch->chunk;
 	uint64_t end = launch->blocks - begin < launch->chunk ? launch->blocks : begin + launch->chunk;
 	if (atomic_load_explicit(&launch->failed, memory_order_relaxed))

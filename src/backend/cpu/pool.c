@@ -89,7 +89,7 @@ void cpu_pool_publish(struct device *device, struct device_queue *queue)
 	struct pool *pool = &device->pool;
 	struct command *command = queue->head;
 	spinlock_lock(&pool->lock);
-	atomic_store_explicit(&command->order, ++pool->published, memory_order_relaxed);
+	atomic_store_explicit(&command->order, atomic_fetch_add(&pool->published, 1) + 1, memory_order_relaxed);
 	atomic_store_explicit(&queue->current, command, memory_order_release);
 	if (queue->slot == NO_SLOT)
 		queue->slot = slot_take_locked(pool, queue);
@@ -183,9 +183,50 @@ static void run_transfer(void *argument)
 		cpu_fill_run_item(&transfer->command->fill, transfer->item);
 }
 
+/* How many items were done. */
+static uint32_t run_item(struct worker *worker, struct command *command, uint32_t item)
+{
+	worker->item = item;
+	if (atomic_load_explicit(&worker->device->error, memory_order_relaxed))
+		return 1; /* after an error nothing more is done, only counted */
+	if (command->kind == COMMAND_LAUNCH)
+		return cpu_launch_run_item(worker, command, item);
+	struct transfer transfer = { command, item };
+	if (!cpu_worker_guard(worker, run_transfer, &transfer))
+		cpu_fault_report(worker);
+	return 1;
+}
+
+/* The next launch of a list is for all workers. */
+static void publish_next(struct device *device, struct command *command)
+{
+	struct pool *pool = &device->pool;
+	atomic_store_explicit(&command->order, atomic_fetch_add(&pool->published, 1) + 1, memory_order_relaxed);
+	atomic_store_explicit(&command->unfinished, command->items, memory_order_relaxed);
+	atomic_store(&command->remaining, command->items);
+	if (command->items > 1)
+		cpu_pool_wake(device);
+}
+
+/* All items of the command are done. Of a list, whoever was last goes on with launches that are one item, unless other queues
+ * have work, which takes its turn, or the blocks may wait for what this worker does further out. */
+static void command_done(struct worker *worker, struct command *command)
+{
+	struct device *device = worker->device;
+	while (cpu_launch_next(command)) {
+		uint64_t active = atomic_load_explicit(&device->pool.active, memory_order_relaxed);
+		if (command->items > 1 || (active & (active - 1)) || atomic_load_explicit(&command->waits, memory_order_relaxed)) {
+			publish_next(device, command);
+			return;
+		}
+		run_item(worker, command, 0);
+	}
+	cpu_queue_advance(command->queue);
+}
+
 bool cpu_pool_run_item(struct worker *worker, struct command *command)
 {
-	uint32_t item, done = 1;
+	uint32_t item;
 	if (!take_item(command, &item))
 		return false;
 	struct device *device = worker->device;
@@ -194,19 +235,11 @@ bool cpu_pool_run_item(struct worker *worker, struct command *command)
 		cpu_pool_wake(device);
 	struct command *outer = worker->command;
 	worker->command = command;
-	worker->item = item;
-	if (atomic_load_explicit(&device->error, memory_order_relaxed)) {
-		/* After an error nothing more is done, only counted. */
-	} else if (command->kind == COMMAND_LAUNCH) {
-		done = cpu_launch_run_item(worker, command, item);
-	} else {
-		struct transfer transfer = { command, item };
-		if (!cpu_worker_guard(worker, run_transfer, &transfer))
-			cpu_fault_report(worker);
-	}
+	uint32_t done = run_item(worker, command, item);
+	bool last = atomic_fetch_sub_explicit(&command->unfinished, done, memory_order_acq_rel) == done;
+	if (last)
+		command_done(worker, command);
 	worker->command = outer;
-	if (atomic_fetch_sub_explicit(&command->unfinished, done, memory_order_acq_rel) == done)
-		cpu_queue_advance(command->queue);
 	return true;
 }
 
@@ -220,7 +253,7 @@ static struct command *oldest(struct pool *pool, uint64_t mask, bool plain_only)
 		struct command *command = atomic_load_explicit(&pool->slot[__builtin_ctzll(mask)], memory_order_acquire);
 		if (!command || !atomic_load_explicit(&command->remaining, memory_order_acquire))
 			continue;
-		if (plain_only && command->kind == COMMAND_LAUNCH && command->launch.concurrent)
+		if (plain_only && atomic_load_explicit(&command->waits, memory_order_relaxed))
 			continue;
 		uint64_t order = atomic_load_explicit(&command->order, memory_order_relaxed);
 		if (best && order > best_order)

@@ -12,6 +12,7 @@ enum {
 	ITEMS_A_WORKER = 16,
 	DEEP = 1024,               /* launches not done yet: whoever wants to add more helps first, as with CUDA's queues */
 	WAIT_SPIN_NS = 50000,      /* for the last items, which others run */
+	NOT_WORTH_SHARING_NS = 3000, /* a launch that took no longer the last time is one worker's: sharing it costs more */
 	BLOCKED_SPIN_NS = 2000     /* for a queue that waits for another or for a host function */
 };
 
@@ -91,15 +92,25 @@ static struct command *command_take(struct device_queue *queue, enum command_kin
 		return NULL;
 	command->kind = kind;
 	command->queue = queue;
+	command->list = NULL;
 	command->next = NULL;
+	atomic_store_explicit(&command->waits, false, memory_order_relaxed);
 	command->items = 1;
 	return command;
 }
 
+static void launch_fini(struct launch *launch)
+{
+	if (launch->parameters != launch->small)
+		free(launch->parameters);
+}
+
 static void command_give_locked(struct device_queue *queue, struct command *command)
 {
-	if (command->kind == COMMAND_LAUNCH && command->launch.parameters != command->launch.small)
-		free(command->launch.parameters);
+	if (command->kind == COMMAND_LAUNCH && command->list)
+		cpu_list_release(command->list);
+	else if (command->kind == COMMAND_LAUNCH)
+		launch_fini(&command->own);
 	else if (command->kind == COMMAND_WAIT)
 		queue_unref(command->wait.queue);
 	command->next = queue->spare;
@@ -138,6 +149,38 @@ static bool wait_is_over_locked(struct device_queue *queue)
 	return over;
 }
 
+static void launch_end(struct launch *launch, struct device *device)
+{
+	if (launch->begun_ns)
+		launch->took_ns = clock_ns() - launch->begun_ns;
+	cpu_launch_finish(launch, device);
+}
+
+/* The command does the launch next. */
+static void command_begin(struct command *command, struct launch *launch, struct device *device)
+{
+	atomic_store_explicit(&launch->failed, 0, memory_order_relaxed);
+	memset(&launch->printed, 0, sizeof launch->printed);
+	launch->grid_arrived = launch->grid_exited = 0;
+	atomic_store_explicit(&launch->grid_generation, 0, memory_order_relaxed);
+	launch->abi.grid_id = atomic_fetch_add_explicit(&device->grids, 1, memory_order_relaxed) + 1;
+	if (launch->cooperative) {
+		/* The layout that cooperative groups' code expects of its workspace: its size, then the barrier's word. */
+		memset(&launch->workspace, 0, sizeof launch->workspace);
+		launch->workspace.size = sizeof launch->workspace;
+	}
+	launch->chunk = launch->share;
+	launch->begun_ns = 0;
+	if (command->list && launch->blocks > launch->share && launch->blocks < UINT32_MAX && !launch->concurrent) {
+		launch->begun_ns = clock_ns();
+		if (launch->took_ns && launch->took_ns < NOT_WORTH_SHARING_NS)
+			launch->chunk = launch->blocks;
+	}
+	command->launch = launch;
+	command->items = (uint32_t)((launch->blocks + launch->chunk - 1) / launch->chunk);
+	atomic_store_explicit(&command->waits, launch->concurrent, memory_order_relaxed);
+}
+
 /* Sets the head going, past what is done at once; true where workers have something to do. */
 static bool start_locked(struct device_queue *queue)
 {
@@ -145,6 +188,10 @@ static bool start_locked(struct device_queue *queue)
 		struct command *command = queue->head;
 		switch (command->kind) {
 		case COMMAND_LAUNCH:
+			if (command->list) /* not before: it may have been running for another command of the same list */
+				command_begin(command, command->list->launches, queue->device);
+			cpu_pool_publish(queue->device, queue);
+			return true;
 		case COMMAND_COPY:
 		case COMMAND_FILL:
 			cpu_pool_publish(queue->device, queue);
@@ -206,7 +253,7 @@ void cpu_queue_advance(struct device_queue *queue)
 	atomic_fetch_add(&queue->references, 1);
 	struct command *command = queue->head;
 	if (command->kind == COMMAND_LAUNCH)
-		cpu_launch_finish(&command->launch, device);
+		launch_end(command->launch, device);
 	bool was_published = for_workers(command->kind);
 	spinlock_lock(&queue->lock);
 	pop_locked(queue);
@@ -313,7 +360,6 @@ static void set_abi(struct launch *launch, struct device *device, const struct l
 		.services = &cpu_services,
 		.dynamic_shared = config->dynamic_shared,
 		.static_shared = variant->info.shared_bytes,
-		.grid_id = atomic_fetch_add_explicit(&device->grids, 1, memory_order_relaxed) + 1,
 		.sm_count = (uint32_t)device->pool.size,
 		.name = cpu_kernel_name(kernel),
 		.runtime = device,
@@ -322,31 +368,27 @@ static void set_abi(struct launch *launch, struct device *device, const struct l
 	memcpy(abi->block, config->block, sizeof abi->block);
 	for (int i = 0; i < 3; i++)
 		abi->cluster[i] = config->cluster[i] ? config->cluster[i] : 1;
+	launch->cooperative = config->cooperative;
 	if (config->cooperative) {
-		/* The layout that cooperative groups' code expects of its workspace: its size, then the barrier's word. */
-		memset(&launch->workspace, 0, sizeof launch->workspace);
-		launch->workspace.size = sizeof launch->workspace;
 		abi->envreg[1] = (uint32_t)((uintptr_t)&launch->workspace >> 32);
 		abi->envreg[2] = (uint32_t)(uintptr_t)&launch->workspace;
 	}
 }
 
-/* Into how many items the grid is cut, and how many blocks of a concurrent one a worker holds. */
-static void set_items(struct command *command, const struct device *device, bool cooperative, uint32_t threads)
+/* How large the items are that the grid is cut into, and how many blocks of a concurrent one a worker holds. */
+static void set_share(struct launch *launch, const struct device *device, uint32_t threads)
 {
-	struct launch *launch = &command->launch;
 	uint64_t blocks = launch->blocks, workers = (uint64_t)device->pool.size;
 	uint32_t flags = launch->variant->info.flags;
-	launch->concurrent = cooperative || (flags & (KERNEL_COOPERATIVE | KERNEL_YIELDS));
-	launch->chunk = launch->concurrent ? 1 : blocks / (workers * ITEMS_A_WORKER);
-	if (blocks > UINT32_MAX && launch->chunk < blocks >> 31)
-		launch->chunk = blocks >> 31;
-	if (!launch->chunk)
-		launch->chunk = 1;
-	command->items = (uint32_t)((blocks + launch->chunk - 1) / launch->chunk);
+	launch->concurrent = launch->cooperative || (flags & (KERNEL_COOPERATIVE | KERNEL_YIELDS));
+	launch->share = launch->concurrent ? 1 : blocks / (workers * ITEMS_A_WORKER);
+	if (blocks > UINT32_MAX && launch->share < blocks >> 31)
+		launch->share = blocks >> 31;
+	if (!launch->share)
+		launch->share = 1;
 	/* What cooperates must be resident as a whole; what merely spins, as many blocks as the GPU's multiprocessor holds. */
 	launch->resident_limit = 2048 / threads > 32 ? 32 : 2048 / threads;
-	if (cooperative || (flags & KERNEL_COOPERATIVE))
+	if (launch->cooperative || (flags & KERNEL_COOPERATIVE))
 		launch->resident_limit = UINT32_MAX;
 }
 
@@ -372,53 +414,118 @@ static int find_variant(struct device_kernel *kernel, const struct launch_config
 	return STATUS_SUCCESS;
 }
 
-static struct command *launch_take(struct device_queue *queue, struct device_kernel *kernel, const struct launch_config *config,
-				   const struct kernel_variant *variant)
+/* Everything about a launch that stays the same however often it is done. */
+static int launch_init(struct launch *launch, struct device *device, struct device_kernel *kernel, const struct launch_config *config)
 {
-	struct command *command = command_take(queue, COMMAND_LAUNCH);
-	if (!command)
-		return NULL;
-	struct launch *launch = &command->launch;
-	launch->kernel = kernel;
-	launch->variant = variant;
-	atomic_store_explicit(&launch->failed, 0, memory_order_relaxed);
-	memset(&launch->printed, 0, sizeof launch->printed);
-	launch->grid_arrived = launch->grid_exited = 0;
-	atomic_store_explicit(&launch->grid_generation, 0, memory_order_relaxed);
-	if (set_parameters(launch, config, &variant->info))
-		return command;
-	launch->parameters = launch->small;
-	spinlock_lock(&queue->lock);
-	command_give_locked(queue, command);
-	spinlock_unlock(&queue->lock);
-	return NULL;
-}
-
-int cpu_queue_launch(struct device_queue *queue, struct device_kernel *kernel, const struct launch_config *config)
-{
-	struct device *device = queue->device;
-	const struct kernel_variant *variant;
 	uint64_t blocks;
 	uint32_t threads;
+	int status = check_shape(config, &blocks, &threads);
+	if (!status)
+		status = find_variant(kernel, config, threads, &launch->variant);
+	if (status)
+		return status;
+	launch->kernel = kernel;
+	launch->blocks = blocks;
+	launch->took_ns = 0;
+	if (!set_parameters(launch, config, &launch->variant->info))
+		return STATUS_OUT_OF_MEMORY;
+	set_abi(launch, device, config, kernel);
+	set_share(launch, device, threads);
+	return STATUS_SUCCESS;
+}
+
+bool cpu_launch_next(struct command *command)
+{
+	struct device_list *list = command->list;
+	if (command->kind != COMMAND_LAUNCH || !list || command->launch == &list->launches[list->count - 1])
+		return false;
+	launch_end(command->launch, list->device);
+	command_begin(command, command->launch + 1, list->device);
+	return true;
+}
+
+/* Before a launch: what it needs of the device, and what the device shows at such times. */
+static int launch_enter(struct device_queue *queue)
+{
+	struct device *device = queue->device;
 	int status = cpu_device_status(device);
-	if (!status)
-		status = check_shape(config, &blocks, &threads);
-	if (!status)
-		status = find_variant(kernel, config, threads, &variant);
 	if (status)
 		return status;
 	/* Not a wait: a queue that cannot go on, because what it waits for is still to come from this thread, grows. */
 	uint64_t submitted = atomic_load_explicit(&queue->submitted, memory_order_relaxed);
 	if (submitted > DEEP && atomic_load_explicit(&queue->done, memory_order_relaxed) < submitted - DEEP)
 		help(queue, submitted - DEEP / 2);
-	struct command *command = launch_take(queue, kernel, config, variant);
-	if (!command)
-		return STATUS_OUT_OF_MEMORY;
-	command->launch.blocks = blocks;
-	set_abi(&command->launch, device, config, kernel);
-	set_items(command, device, config->cooperative, threads);
 	cpu_device_flush_prints(device); /* as the programming guide has it, at the start of a launch too */
 	cpu_fault_install();
+	return STATUS_SUCCESS;
+}
+
+int cpu_queue_launch(struct device_queue *queue, struct device_kernel *kernel, const struct launch_config *config)
+{
+	int status = launch_enter(queue);
+	if (status)
+		return status;
+	struct command *command = command_take(queue, COMMAND_LAUNCH);
+	if (!command)
+		return STATUS_OUT_OF_MEMORY;
+	command->own.parameters = command->own.small;
+	status = launch_init(&command->own, queue->device, kernel, config);
+	if (status) {
+		spinlock_lock(&queue->lock);
+		command_give_locked(queue, command);
+		spinlock_unlock(&queue->lock);
+		return status;
+	}
+	command_begin(command, &command->own, queue->device);
+	submit(queue, command);
+	return STATUS_SUCCESS;
+}
+
+int cpu_list_create(struct device *device, const struct device_launch *launches, size_t count, struct device_list **out)
+{
+	size_t size = align_up(sizeof(struct device_list), 64) + count * sizeof(struct launch);
+	if (!count || count > UINT32_MAX)
+		return STATUS_INVALID_VALUE;
+	struct device_list *list = aligned_alloc(64, align_up(size, 64));
+	if (!list)
+		return STATUS_OUT_OF_MEMORY;
+	memset(list, 0, size);
+	atomic_init(&list->uses, 1);
+	list->device = device;
+	int status = STATUS_SUCCESS;
+	for (size_t i = 0; i < count && !status; i++) {
+		struct launch *launch = &list->launches[i];
+		launch->parameters = launch->small;
+		list->count++;
+		status = launch_init(launch, device, launches[i].kernel, launches[i].config);
+	}
+	if (status)
+		cpu_list_release(list);
+	else
+		*out = list;
+	return status;
+}
+
+void cpu_list_release(struct device_list *list)
+{
+	if (atomic_fetch_sub(&list->uses, 1) != 1)
+		return;
+	for (uint32_t i = 0; i < list->count; i++)
+		launch_fini(&list->launches[i]);
+	free(list);
+}
+
+int cpu_queue_launch_list(struct device_queue *queue, struct device_list *list)
+{
+	int status = launch_enter(queue);
+	if (status)
+		return status;
+	struct command *command = command_take(queue, COMMAND_LAUNCH);
+	if (!command)
+		return STATUS_OUT_OF_MEMORY;
+	atomic_fetch_add(&list->uses, 1);
+	command->list = list;
+	command->launch = list->launches;
 	submit(queue, command);
 	return STATUS_SUCCESS;
 }
