@@ -212,7 +212,9 @@ static void int_to_int(struct emitter *e, enum ptx_type to, enum ptx_type from)
 void emit_cvt(struct emitter *e, const struct ptx_instruction *in)
 {
 	enum ptx_type to = in->form->types[0], from = in->form->types[1];
-	if (minifloat_format(to) || minifloat_format(from) || to == PTX_UE8M0X2 || from == PTX_UE8M0X2)
+	if (has(e, MOD_rs))
+		emit_stochastic(e, in);
+	else if (minifloat_format(to) || minifloat_format(from) || to == PTX_UE8M0X2 || from == PTX_UE8M0X2)
 		emit_minifloat(e, in);
 	else if (to == PTX_TF32)
 		float_to_tf32(e);

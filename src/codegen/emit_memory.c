@@ -58,6 +58,11 @@ void emit_mov(struct emitter *e, const struct ptx_instruction *in)
 	}
 }
 
+void emit_mov_vector(struct emitter *e, const struct ptx_instruction *in)
+{
+	emit_mov(e, in);
+}
+
 /* ---- ld and st -------------------------------------------------------------------------------------------------- */
 
 static bool is_ordered(struct emitter *e)

@@ -9,11 +9,13 @@ struct minifloat {
 	uint8_t spacing; /* bits from one to the next in a packed register: 8, or 4 */
 	float largest;
 	uint8_t nan;     /* what NaN becomes */
+	uint8_t top;     /* the code of `largest` */
 };
 
 const struct minifloat *minifloat_format(enum ptx_type type); /* NULL: it is none; packed types tell their element's */
 LLVMValueRef minifloat_encode(struct emitter *e, const struct minifloat *format, LLVMValueRef v); /* float piece -> i32 codes */
 LLVMValueRef minifloat_decode(struct emitter *e, const struct minifloat *format, LLVMValueRef code); /* i32 -> float piece */
 void emit_minifloat(struct emitter *e, const struct ptx_instruction *in);
+void emit_stochastic(struct emitter *e, const struct ptx_instruction *in); /* cvt.rs */
 
 #endif

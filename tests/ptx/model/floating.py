@@ -468,6 +468,92 @@ def small_formats(t):
         t.add(name, load + name + ' %d, %x;', back)
 
 
+def dropped(x, fmt, count, random):
+    """|x| cut to a format, one more where `count` random bits and the uppermost ones that are cut off carry (.rs)."""
+    precision, least = fmt[0], fmt[1]
+    v = abs(value(x, F32))
+    if v == 0:
+        return 0
+    # A float's bits that go: as many as its place leaves below the result's last one.
+    unit = max(exponent_of(v), least) - precision + 1
+    scaled = v / Fraction(2) ** unit
+    whole = scaled.numerator // scaled.denominator
+    rest = (scaled - whole) * 2 ** count
+    whole += (rest.numerator // rest.denominator + random) >> count
+    if unit == least - precision + 1:
+        return whole
+    return (unit - (least - precision + 1) << precision - 1) + whole
+
+
+def stochastic(t):
+    for kind, fmt in (('f16', F16), ('bf16', BF16)):
+        count = 13 if kind == 'f16' else 16
+        for mods in ([], ['relu'], ['satfinite'], ['relu', 'satfinite']):
+            def one(x, random, f=fmt, n=count, z=mods):
+                if is_nan(x, F32):
+                    return NAN[f]
+                if 'relu' in z and negative(x, F32):
+                    return 0
+                code = infinity(f) if is_inf(x, F32) else dropped(x, f, n, random & (1 << n) - 1)
+                return min(code, infinity(f) - ('satfinite' in z)) | (sign_bit(f) if negative(x, F32) else 0)
+            name = '.'.join(['cvt.rs'] + mods + [kind + 'x2.f32'])
+            t.f32(name, 3, lambda a, b, c, m=one: m(a, c >> 16) << 16 | m(b, c & 0xffff))
+    for kind in SMALL:
+        precision, least, largest, spacing = SMALL[kind]
+        bits = SMALL_BITS[kind]
+        wide = (precision, least, 1000, 20)
+        greatest = round_magnitude(Fraction(largest), False, wide, 'rn')
+        for relu in ('', '.relu'):
+            def code(x, random, w=wide, g=greatest, n=bits, r=relu):
+                if is_nan(x, F32):
+                    return 0x7f if n == 8 else (1 << n - 1) - 1
+                if r and negative(x, F32):
+                    return 0
+                magnitude = g if is_inf(x, F32) else min(dropped(x, w, 16, random), g)
+                return magnitude | (1 << n - 1 if negative(x, F32) else 0)
+
+            def four(a, b, c, f=code, k=kind, s=spacing):
+                e, g = a ^ 0x00800000, b ^ 0x80000400
+                if k == 'e2m1':
+                    low, high = c & 0xff | c >> 8 & 0xff00, c >> 8 & 0xff | c >> 16 & 0xff00
+                else:
+                    low, high = c & 0xffff, c >> 16
+                return f(a, high) << 3 * s | f(b, high) << 2 * s | f(e, low) << s | f(g, low)
+            name = 'cvt.rs%s.satfinite.%sx4.f32' % (relu, kind)
+            head = '.reg .b32 %e, %f; xor.b32 %e, %a, 0x00800000; xor.b32 %f, %b, 0x80000400; '
+            if kind == 'e2m1':
+                t.add(name, head + '.reg .b16 %y; ' + name + ' %y, {%a, %b, %e, %f}, %c; cvt.u32.u16 %d, %y;', four)
+            else:
+                t.add(name, head + name + ' %d, {%a, %b, %e, %f}, %c;', four)
+
+
+def out_of_bounds(t):
+    """fma.oob: a factor of 0xffff, which stands for an element outside a tensor, makes the result +0."""
+    for kind, fmt in (('f16', F16), ('bf16', BF16)):
+        for relu in ('', '.relu'):
+            def one(x, y, z, f=fmt, r=relu):
+                if 0xffff in (x, y):
+                    return 0
+                return finished(fma(x, y, z, f, 'rn'), f, [], ['relu'] if r else [])
+            mark = ('.reg .pred %e, %f; and.b32 %i, %a, 7; setp.eq.u32 %e, %i, 1; setp.eq.u32 %f, %i, 2; @%e or.b32 %a, %a, 0xffff; @%f or.b32 %b, %b, 0xffff0000; '
+                    'mov.u32 %i, %tid.x; ')
+
+            def marked(a, b, c):
+                return a | (0xffff if a & 7 == 1 else 0), b | (0xffff0000 if a & 7 == 2 else 0), c
+
+            def pair(a, b, c, f=one):
+                a, b, c = marked(a, b, c)
+                return f(a & 0xffff, b & 0xffff, c & 0xffff) | f(a >> 16, b >> 16, c >> 16) << 16
+            name = 'fma.rn.oob%s.%s' % (relu, kind)
+            t.add(name + 'x2', mark + name + 'x2 %d, %a, %b, %c;', pair)
+
+            def low(a, b, c, f=one):
+                a, b, c = marked(a, b, c)
+                return f(a & 0xffff, b >> 16, c & 0xffff)
+            t.add(name, mark + '.reg .b16 %x, %y, %z, %w; mov.b32 {%x, %w}, %a; mov.b32 {%w, %y}, %b; mov.b32 {%z, %w}, %c; ' + name +
+                  ' %x, %x, %y, %z; cvt.u32.u16 %d, %x;', low)
+
+
 def small_exact(h, kind):
     """Is the half a number of the format?"""
     precision, least, largest, _spacing = SMALL[kind]
@@ -511,7 +597,7 @@ def mixed(t):
 def main():
     t = Tests()
     for family in (arithmetic, halves, signs, extremes, comparisons, float_conversions, to_integers, from_integers, two_halves, small_formats,
-                   pairs, mixed, three_and_more):
+                   stochastic, out_of_bounds, pairs, mixed, three_and_more):
         family(t)
     t.file.save(sys.argv[1])
 
