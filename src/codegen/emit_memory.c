@@ -46,21 +46,13 @@ void emit_mov(struct emitter *e, const struct ptx_instruction *in)
 	const struct ptx_operand *to = operand(e, 0), *from = operand(e, 1);
 	enum ptx_type type = form_type(in);
 	unsigned bits = ptx_type_bits(type);
-	if (to->kind == PTX_OP_VECTOR && from->kind == PTX_OP_VECTOR) {
-		for (unsigned i = 0; i < to->part_count && i < from->part_count; i++)
-			set_value(e, &to->parts[i], value_of(e, &from->parts[i], type));
-	} else if (to->kind == PTX_OP_VECTOR) {
+	if (to->kind == PTX_OP_VECTOR) {
 		unpack(e, to, from, bits);
 	} else if (from->kind == PTX_OP_VECTOR) {
 		set_value(e, to, pack(e, from, bits));
 	} else {
 		set_value(e, to, value_of(e, from, type));
 	}
-}
-
-void emit_mov_vector(struct emitter *e, const struct ptx_instruction *in)
-{
-	emit_mov(e, in);
 }
 
 /* ---- ld and st -------------------------------------------------------------------------------------------------- */
@@ -116,6 +108,18 @@ static LLVMValueRef stored_bits(struct emitter *e, const struct ptx_operand *op,
 	if (op->kind == PTX_OP_FLOAT)
 		return as_int(e, value_of(e, op, type));
 	return value_of(e, op, bits_type(ptx_type_bits(type)));
+}
+
+/* Element by element, all of them read before one is written. */
+void emit_mov_vector(struct emitter *e, const struct ptx_instruction *in)
+{
+	const struct ptx_operand *to = operand(e, 0), *from = operand(e, 1);
+	LLVMValueRef values[MAX_ELEMENTS];
+	for (unsigned i = 0; i < from->part_count && i < MAX_ELEMENTS; i++)
+		values[i] = stored_bits(e, &from->parts[i], form_type(in));
+	for (unsigned i = 0; i < to->part_count && i < from->part_count; i++)
+		if (to->parts[i].kind != PTX_OP_SINK)
+			set_value(e, &to->parts[i], values[i]);
 }
 
 void emit_st(struct emitter *e, const struct ptx_instruction *in)

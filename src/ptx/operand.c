@@ -281,6 +281,25 @@ static const struct ptx_form *read_form(struct parser *p, struct ptx_location lo
 	return form_find(p, p->joined.data, p->joined.count, location);
 }
 
+/* A register of a vector type stands for the list of its components: what follows the parser sees only lists. */
+static void spread_vector(struct parser *p, struct ptx_operand *o)
+{
+	if (o->kind == PTX_OP_REGISTER && o->reg->vector > 1 && o->component < 0) {
+		struct ptx_operand list = make_operand(PTX_OP_VECTOR);
+		size_t base = p->operands.count;
+		for (uint8_t i = 0; i < o->reg->vector; i++) {
+			struct ptx_operand part = *o;
+			part.component = (int8_t)i;
+			parser_push(p, &p->operands, part);
+		}
+		take_parts(p, &list, base);
+		*o = list;
+		return;
+	}
+	for (unsigned i = 0; i < o->part_count; i++)
+		spread_vector(p, &o->parts[i]);
+}
+
 void operand_read_instruction(struct parser *p, struct ptx_instruction *in)
 {
 	in->location = token_location(&p->token);
@@ -304,5 +323,7 @@ void operand_read_instruction(struct parser *p, struct ptx_instruction *in)
 	in->operands = list.parts;
 	in->operand_count = list.part_count;
 	check_instruction(p, in);
+	for (unsigned i = 0; i < in->operand_count && !(row->flags & ISA_CALL); i++)
+		spread_vector(p, &in->operands[i]);
 	parser_next(p);
 }

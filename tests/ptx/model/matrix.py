@@ -273,12 +273,7 @@ def moves(t):
     fill = ''.join('st.shared.b32 [%%t+%d], %s; ' % (128 * i, r) for i, r in enumerate(('%a', '%b', '%c', '%a'))) + 'bar.warp.sync 0xffffffff; '
     for count in (1, 2, 4):
         for trans in ('', '.trans'):
-            name = 'ldmatrix.sync.aligned.m8n8.x%d%s%s.b16' % (count, trans, '.shared' if count == 1 else '')
             registers = ['%%r%d' % i for i in range(count)]
-            generic = '' if count == 1 else '.reg .b64 %%g; cvt.u64.u32 %%g, %%t; cvta.shared.u64 %%g, %%g; '
-            body = SHARED + fill + ('shl.b32 %%t, %%i, 4; add.u32 %%t, %%s, %%t; ' + generic + '%s {%s}, [%s]; ') % (
-                name, ', '.join(registers), '%g' if generic else '%t')
-            body += 'mov.u32 %d, %r0; ' + ''.join('shf.l.wrap.b32 %%d, %%d, %%d, 1; xor.b32 %%d, %%d, %s; ' % r for r in registers[1:])
             results = [spread(m, bool(trans)) for m in matrices[:count]]
             outs = []
             for lane in range(32):
@@ -286,7 +281,14 @@ def moves(t):
                 for r in results[1:]:
                     d = ((d << 1 | d >> 31) & 0xffffffff) ^ r[lane]
                 outs.append(d)
-            t.file.kernel(name, body, ['//# once', '//# in sweep 96', ptxtest.words('out', outs)], 32)
+            # The second is as old compilers and programs write it.
+            for name in ('m8n8.x%d%s' % (count, trans), 'x%d%s.m8n8.shared' % (count, trans), 'm8n8.x%d%s.shared::cta' % (count, trans)):
+                name = 'ldmatrix.sync.aligned.%s.b16' % name
+                generic = '' if 'shared' in name else '.reg .b64 %%g; cvt.u64.u32 %%g, %%t; cvta.shared.u64 %%g, %%g; '
+                body = SHARED + fill + ('shl.b32 %%t, %%i, 4; add.u32 %%t, %%s, %%t; ' + generic + '%s {%s}, [%s]; ') % (
+                    name, ', '.join(registers), '%g' if generic else '%t')
+                body += 'mov.u32 %d, %r0; ' + ''.join('shf.l.wrap.b32 %%d, %%d, %%d, 1; xor.b32 %%d, %%d, %s; ' % r for r in registers[1:])
+                t.file.kernel(name, body, ['//# once', '//# in sweep 96', ptxtest.words('out', outs)], 32)
             name = 'stmatrix.sync.aligned.m8n8.x%d%s.shared.b16' % (count, trans)
             body = SHARED + 'mov.u32 %%r0, %%a; mov.u32 %%r1, %%b; mov.u32 %%r2, %%c; mov.u32 %%r3, %%a; shl.b32 %%r0, %%i, 4; add.u32 %%t, %%s, %%r0; '
             body = (body + 'mov.u32 %%r0, %%a; %s [%%t], {%s}; bar.warp.sync 0xffffffff; ' % (name, ', '.join(registers))).replace('%%', '%')

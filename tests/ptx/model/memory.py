@@ -121,6 +121,26 @@ def modifiers(t):
         t.add(name, address + name + '; mov.u32 %d, %b;', lambda i, a, b, c: b)
     t.add('ld.volatile.shared.u32', '.shared .b32 room[256]; .reg .b32 %s, %t; mov.u32 %s, room; shl.b32 %t, %i, 2; add.u32 %s, %s, %t; '
           'st.volatile.shared.u32 [%s], %a; ld.volatile.shared.u32 %d, [%s];', lambda i, a, b, c: a)
+    own = '.shared .b32 room[256]; .reg .b32 %s, %t; mov.u32 %s, room; shl.b32 %t, %i, 2; add.u32 %s, %s, %t; '
+    for kind in ('f32', 's32', 'b32'):
+        t.add('ld.volatile.shared.' + kind, own + 'st.volatile.shared.{0} [%s], %a; ld.volatile.shared.{0} %d, [%s];'.format(kind), lambda i, a, b, c: a)
+    for kind, register in (('b16', '.reg .b16 %w<2>; mov.b32 {%w0, %w1}, %a; '), ('u32', ''), ('b32', ''), ('s32', ''), ('f32', '')):
+        for count in (2, 4):
+            names = ['%w0', '%w1'] if register else ['%a', '%b', '%c', '%i']
+            group = (names * 2)[:count]
+            results = ', '.join('%%v%d' % i for i in range(count))
+            body = '.reg .%s %%v<4>; ' % kind + register + 'mov.v%d.%s {%s}, {%s}; ' % (count, kind, results, ', '.join(group))
+            if register:
+                body += 'mov.b32 %%d, {%%v1, %%v%d};' % (count - 2)
+                t.add('mov.v%d.%s' % (count, kind), body, lambda i, a, b, c: (a << 16 | a >> 16) & mask(32))
+            else:
+                body += 'mov.b32 %%d, %%v0; shl.b32 %%d, %%d, 1; .reg .b32 %%y; mov.b32 %%y, %%v%d; xor.b32 %%d, %%d, %%y;' % (count - 1)
+                t.add('mov.v%d.%s' % (count, kind), body, lambda i, a, b, c, n=count: a << 1 ^ (b if n == 2 else i))
+    t.add('mov.v2.u64', '.reg .b64 %p, %q, %v<2>; .reg .b32 %x; mov.b64 %p, {%a, %b}; mov.b64 %q, {%c, %a}; mov.v2.u64 {%v0, %v1}, {%q, %p}; mov.b64 {%x, %d}, %v1;', lambda i, a, b, c: b)
+    t.add('mov.v4.u32 of a vector', '.reg .v4 .u32 %v; .reg .b32 %x, %y, %z; mov.v4.u32 %v, {%a, %b, %c, %i}; mov.v4.u32 {%x, %y, %z, %d}, %v; xor.b32 %d, %x, %v.z;', lambda i, a, b, c: a ^ c)
+    t.add('ld.v4 and st.v4 of a vector', '.shared .align 16 .b8 room[4096]; .reg .v4 .b32 %v; .reg .v2 .u32 %w; .reg .b32 %s, %t; mov.u32 %s, room; shl.b32 %t, %i, 4; add.u32 %s, %s, %t; '
+          'mov.v4.b32 %v, {%a, %b, %c, %a}; st.shared.v4.b32 [%s], %v; ld.shared.v2.u32 %w, [%s+4]; ld.shared.v4.b32 %v, [%s]; xor.b32 %d, %v.z, %w.x; xor.b32 %d, %d, %w.y;',
+          lambda i, a, b, c: b)
     t.add('ld.const.u32', '.reg .b64 %p, %q; mov.u64 %p, table; mul.wide.u32 %q, %i, 4; and.b64 %q, %q, 12; add.u64 %p, %p, %q; ld.const.u32 %d, [%p];',
           lambda i, a, b, c: (11, 22, 33, 44)[i % 4])
     t.add('ld.param.u32', 'ld.param.u32 %d, [lanes]; or.b32 %d, %d, 0xffffffff;', lambda i, a, b, c: mask(32))
@@ -271,6 +291,10 @@ def asynchronous(t):
             count = (size if keep is None else min(keep, size)) // 4
             t.add(name, room + source + clear + name + '; cp.async.commit_group; cp.async.wait_group 0; ' + read,
                   lambda i, a, b, c, n=count: xor(words[i % 128 * 4:i % 128 * 4 + n]))
+    for kind in ('ca', 'cg'):
+        for hint in ('.L2::128B', '.L2::256B', '.L2::64B'):
+            t.add('cp.async.%s.shared.global%s' % (kind, hint), room + source + clear + 'cp.async.%s.shared.global%s [%%s], [%%p], 16; cp.async.wait_all; ' % (kind, hint) + read,
+                  lambda i, a, b, c: xor(words[i % 128 * 4:i % 128 * 4 + 4]))
     t.add('cp.async of varying size', room + source + clear + 'and.b32 %y, %a, 15; cp.async.cg.shared.global [%s], [%p], 16, %y; cp.async.wait_all; ' + read,
           lambda i, a, b, c: xor((lambda data: [int.from_bytes(data[k:k + 4], 'little') for k in range(0, 16, 4)])(
               b''.join(w.to_bytes(4, 'little') for w in words[i % 128 * 4:i % 128 * 4 + 4])[:a & 15] + bytes(16 - (a & 15)))))
