@@ -93,7 +93,7 @@ LLVMValueRef local_window(struct emitter *e)
 
 static LLVMValueRef window_of(struct emitter *e, enum ptx_space space)
 {
-	if (space == PTX_SPACE_SHARED)
+	if (space == PTX_SPACE_SHARED || space == PTX_SPACE_SHARED_CLUSTER)
 		return e->state->shared;
 	return space == PTX_SPACE_LOCAL ? local_base(e) : NULL;
 }
@@ -113,6 +113,15 @@ static struct ir_shape base_shape(struct emitter *e, const struct ptx_operand *b
 static bool is_narrow(const struct ptx_operand *base)
 {
 	return base->kind == PTX_OP_REGISTER && ptx_type_bits(base->reg->type) == 32;
+}
+
+/* Shared addresses of a cluster are signed (abi.h): those that have been widened without their sign get it back. */
+LLVMValueRef cluster_offset(struct emitter *e, LLVMValueRef a)
+{
+	LLVMTypeRef narrow = int_type(e, 32);
+	if (LLVMGetTypeKind(LLVMTypeOf(a)) == LLVMVectorTypeKind)
+		narrow = LLVMVectorType(narrow, LLVMGetVectorSize(LLVMTypeOf(a)));
+	return LLVMBuildSExt(e->b, LLVMBuildTrunc(e->b, a, narrow, ""), LLVMTypeOf(a), "");
 }
 
 static LLVMValueRef read_base_register(struct emitter *e, const struct ptx_operand *base, enum piece piece)
@@ -142,17 +151,19 @@ struct address emit_address(struct emitter *e, const struct ptx_operand *op, enu
 	if (!lanes || shape.kind != IR_VARYING) {
 		enum piece piece = !lanes ? e->piece : shape.kind == IR_UNIFORM ? PIECE_UNIFORM : PIECE_BASE;
 		LLVMValueRef a = read_base_register(e, base, piece);
+		if (space == PTX_SPACE_SHARED_CLUSTER)
+			a = cluster_offset(e, a);
 		LLVMValueRef window = window_of(e, space);
 		if (window)
 			a = add64(e, a, window);
 		if (offset)
 			a = add64(e, a, i64_of(e, (uint64_t)offset));
-		if (space == PTX_SPACE_SHARED_CLUSTER)
-			a = cluster_address(e, a);
 		int64_t stride = lanes ? (shape.kind == IR_AFFINE ? shape.stride : 0) + window_stride : 0;
 		return (struct address){ stride ? ADDRESS_STRIDED : ADDRESS_ONE, to_pointer(e, a), stride, access_bytes };
 	}
 	LLVMValueRef a = read_base_register(e, base, PIECE_CHUNK);
+	if (space == PTX_SPACE_SHARED_CLUSTER)
+		a = cluster_offset(e, a);
 	LLVMValueRef window = window_of(e, space);
 	if (window) {
 		window = splat(e, window);
@@ -160,8 +171,6 @@ struct address emit_address(struct emitter *e, const struct ptx_operand *op, enu
 	}
 	if (offset)
 		a = add64(e, a, kbits(e, 64, (uint64_t)offset));
-	if (space == PTX_SPACE_SHARED_CLUSTER)
-		a = cluster_address(e, a);
 	return (struct address){ ADDRESS_LANES, to_pointer(e, a), 0, access_bytes };
 }
 

@@ -140,7 +140,8 @@ LLVMValueRef launch_field(struct emitter *e, LLVMTypeRef type, size_t offset)
 static bool may_suspend(size_t offset)
 {
 	static const size_t services[] = { offsetof(struct cpu_services, barrier), offsetof(struct cpu_services, exchange),
-					   offsetof(struct cpu_services, yield), offsetof(struct cpu_services, grid_barrier) };
+					   offsetof(struct cpu_services, yield), offsetof(struct cpu_services, grid_barrier),
+					   offsetof(struct cpu_services, cluster_arrive), offsetof(struct cpu_services, cluster_wait) };
 	for (size_t i = 0; i < ARRAY_LENGTH(services); i++)
 		if (services[i] == offset)
 			return true;

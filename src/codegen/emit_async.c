@@ -1,6 +1,9 @@
 /* Asynchronous copies and what belongs to them: PTX ISA 9.7.9.25 to 9.7.9.27 (cp.async.bulk, cp.reduce.async.bulk, st.async,
  * st.bulk, red.async) and multimem on a machine with one device. A copy is made when it is issued; groups of copies are then
  * always complete, and an mbarrier hears of the bytes at once. */
+#include <stddef.h>
+
+#include "backend/cpu/abi.h"
 #include "codegen/arith.h"
 #include "codegen/atomic.h"
 #include "codegen/group.h"
@@ -17,6 +20,7 @@ struct bulk {
 	struct address to, from, barrier;
 	LLVMValueRef size; /* i32 piece */
 	bool has_barrier;
+	LLVMValueRef blocks; /* .multicast: i16 piece, a bit for each rank; NULL */
 	struct atomic atomic;
 };
 
@@ -37,20 +41,62 @@ static struct bulk parse_bulk(struct emitter *e, const struct ptx_instruction *i
 	struct bulk b = { .has_barrier = has(e, MOD_mbarrier__complete_tx__bytes) };
 	enum ptx_space to = in->form->space;
 	enum ptx_space from = to != PTX_SPACE_GLOBAL && has(e, MOD_global) ? PTX_SPACE_GLOBAL : PTX_SPACE_SHARED;
-	if (has(e, MOD_multicast__cluster) || has(e, MOD_cp_mask))
-		unsupported(e, "bulk copies to several blocks, or of some bytes,");
+	if (has(e, MOD_cp_mask))
+		unsupported(e, "bulk copies of some bytes");
 	b.to = emit_address(e, operand(e, 0), to, 16);
 	b.from = emit_address(e, operand(e, 1), from, 16);
 	b.size = arg_typed(e, 2, PTX_U32);
 	if (b.has_barrier)
 		b.barrier = emit_address(e, operand(e, 3), to, 8);
+	if (has(e, MOD_multicast__cluster))
+		b.blocks = arg_typed(e, 4, PTX_U16);
 	return b;
+}
+
+static LLVMValueRef moved(struct emitter *e, LLVMValueRef pointer, LLVMValueRef distance)
+{
+	return LLVMBuildGEP2(e->b, LLVMInt8TypeInContext(e->context), pointer, &distance, 1, "");
+}
+
+/* To the same place in each block of the mask, whose mbarriers hear of it. */
+static void copy_to_blocks(struct emitter *e, const struct bulk *b, unsigned lane)
+{
+	LLVMTypeRef i64 = i64_type(e);
+	LLVMValueRef step = LLVMConstInt(i64, 1u << CLUSTER_SHIFT, false), one = LLVMConstInt(i64, 1, false), zero = LLVMConstInt(i64, 0, false);
+	LLVMValueRef size = lane_size(e, b, lane), to = lane_pointer(e, b->to, lane), barrier = lane_pointer(e, b->barrier, lane);
+	LLVMValueRef mask = LLVMBuildZExt(e->b, lane_get(e, b->blocks, lane), i64, "");
+	LLVMValueRef own = LLVMBuildZExt(e->b, block_field(e, LLVMInt32TypeInContext(e->context), offsetof(struct cpu_block, cluster_rank)), i64, "");
+	LLVMValueRef start = LLVMBuildMul(e->b, LLVMBuildNeg(e->b, own, ""), step, "");
+	LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b), loop = new_block(e, "block"), body = new_block(e, "copy"), next = new_block(e, "next"),
+			  done = new_block(e, "copied");
+	LLVMBuildBr(e->b, loop);
+	LLVMPositionBuilderAtEnd(e->b, loop);
+	LLVMValueRef rest = LLVMBuildPhi(e->b, i64, ""), distance = LLVMBuildPhi(e->b, i64, "");
+	LLVMValueRef named = LLVMBuildTrunc(e->b, rest, LLVMInt1TypeInContext(e->context), "");
+	LLVMBuildCondBr(e->b, named, body, next);
+	LLVMPositionBuilderAtEnd(e->b, body);
+	LLVMBuildMemCpy(e->b, moved(e, to, distance), 16, lane_pointer(e, b->from, lane), 16, size);
+	mbarrier_complete(e, moved(e, barrier, distance), size, true);
+	LLVMBuildBr(e->b, next);
+	LLVMPositionBuilderAtEnd(e->b, next);
+	LLVMValueRef rest_next = LLVMBuildLShr(e->b, rest, one, "");
+	LLVMValueRef distance_next = LLVMBuildAdd(e->b, distance, step, "");
+	LLVMAddIncoming(rest, &mask, &before, 1);
+	LLVMAddIncoming(rest, &rest_next, &next, 1);
+	LLVMAddIncoming(distance, &start, &before, 1);
+	LLVMAddIncoming(distance, &distance_next, &next, 1);
+	LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntNE, rest_next, zero, ""), loop, done);
+	LLVMPositionBuilderAtEnd(e->b, done);
 }
 
 static void copy_lane(struct emitter *e, unsigned lane, void *data)
 {
 	const struct bulk *b = data;
 	LLVMValueRef size = lane_size(e, b, lane);
+	if (b->blocks) {
+		copy_to_blocks(e, b, lane);
+		return;
+	}
 	LLVMBuildMemCpy(e->b, lane_pointer(e, b->to, lane), 16, lane_pointer(e, b->from, lane), 16, size);
 	report(e, b, lane, size);
 }

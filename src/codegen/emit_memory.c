@@ -155,6 +155,11 @@ static LLVMValueRef block_pointer(struct emitter *e, size_t offset)
 	return splat(e, LLVMBuildPtrToInt(e->b, pointer, LLVMInt64TypeInContext(e->context), ""));
 }
 
+static LLVMValueRef block_u32(struct emitter *e, size_t offset) /* as an i64 piece */
+{
+	return resize(e, splat(e, block_field(e, LLVMInt32TypeInContext(e->context), offset)), 64, false);
+}
+
 static LLVMValueRef block_u64(struct emitter *e, size_t offset)
 {
 	return splat(e, block_field(e, LLVMInt64TypeInContext(e->context), offset));
@@ -175,8 +180,8 @@ void emit_cvta(struct emitter *e, const struct ptx_instruction *in)
 	unsigned bits = ptx_type_bits(form_type(in));
 	LLVMValueRef a = resize(e, value_of(e, operand(e, 1), form_type(in)), 64, false), base = window(e, in->form->space);
 	if (in->form->space == PTX_SPACE_SHARED_CLUSTER && !has(e, MOD_to))
-		a = cluster_address(e, a);
-	else if (base)
+		a = cluster_offset(e, a);
+	if (base)
 		a = has(e, MOD_to) ? sub_(e, a, base) : add_(e, a, base);
 	set_result(e, 0, resize(e, a, bits, false));
 }
@@ -188,16 +193,16 @@ static LLVMValueRef inside(struct emitter *e, LLVMValueRef a, LLVMValueRef base,
 
 static LLVMValueRef inside_space(struct emitter *e, LLVMValueRef a, enum ptx_space space)
 {
-	LLVMTypeRef i32 = LLVMInt32TypeInContext(e->context);
-	LLVMValueRef size;
+	LLVMValueRef size, base;
 	switch (space) {
 	case PTX_SPACE_SHARED:
+		return inside(e, a, block_pointer(e, offsetof(struct cpu_block, shared)), block_u32(e, offsetof(struct cpu_block, shared_window)));
 	case PTX_SPACE_SHARED_CLUSTER:
-		size = splat(e, block_field(e, i32, offsetof(struct cpu_block, shared_window)));
-		return inside(e, a, block_pointer(e, offsetof(struct cpu_block, shared)), resize(e, size, 64, false));
+		base = block_u32(e, offsetof(struct cpu_block, cluster_rank));
+		base = sub_(e, block_pointer(e, offsetof(struct cpu_block, shared)), shl_(e, base, kbits(e, 64, CLUSTER_SHIFT)));
+		return inside(e, a, base, block_u32(e, offsetof(struct cpu_block, cluster_window)));
 	case PTX_SPACE_LOCAL:
-		size = resize(e, splat(e, block_field(e, i32, offsetof(struct cpu_block, thread_count))), 64, false);
-		size = mul_(e, size, block_u64(e, offsetof(struct cpu_block, local_stride)));
+		size = mul_(e, block_u32(e, offsetof(struct cpu_block, thread_count)), block_u64(e, offsetof(struct cpu_block, local_stride)));
 		return inside(e, a, block_pointer(e, offsetof(struct cpu_block, local)), size);
 	case PTX_SPACE_PARAM:
 		size = kbits(e, 64, e->ir->kernel->parameter_bytes);
@@ -214,7 +219,7 @@ void emit_isspacep(struct emitter *e, const struct ptx_instruction *in)
 	enum ptx_type type = op->kind == PTX_OP_REGISTER && ptx_type_bits(op->reg->type) == 32 ? PTX_U32 : PTX_U64;
 	LLVMValueRef a = resize(e, value_of(e, op, type), 64, false), r;
 	if (in->form->space == PTX_SPACE_GLOBAL) {
-		r = or_(e, inside_space(e, a, PTX_SPACE_SHARED), inside_space(e, a, PTX_SPACE_LOCAL));
+		r = or_(e, inside_space(e, a, PTX_SPACE_SHARED_CLUSTER), inside_space(e, a, PTX_SPACE_LOCAL));
 		r = not_(e, or_(e, r, inside_space(e, a, PTX_SPACE_PARAM)));
 	} else {
 		r = inside_space(e, a, in->form->space);
@@ -222,91 +227,37 @@ void emit_isspacep(struct emitter *e, const struct ptx_instruction *in)
 	set_result(e, 0, r);
 }
 
-/* ---- clusters: other blocks' shared memory ---------------------------------------------------------------------------- */
+/* ---- clusters: other blocks' shared memory (CLUSTER_SHIFT, backend/cpu/abi.h) ------------------------------------- */
 
-static LLVMValueRef window_of_rank(struct emitter *e, LLVMValueRef rank) /* i64 scalars */
+/* How many blocks an address of shared memory lies behind the thread's own: i64, signed. */
+static LLVMValueRef blocks_away(struct emitter *e, LLVMValueRef offset)
 {
-	LLVMTypeRef i64 = LLVMInt64TypeInContext(e->context), i8 = LLVMInt8TypeInContext(e->context);
-	LLVMValueRef table = LLVMConstInt(i64, offsetof(struct cpu_block, cluster_shared), false);
-	LLVMValueRef start = LLVMBuildGEP2(e->b, i8, e->block, &table, 1, "");
-	return LLVMBuildLoad2(e->b, i64, LLVMBuildGEP2(e->b, i64, start, &rank, 1, ""), "");
+	return LLVMBuildAShr(e->b, offset, kbits(e, 64, CLUSTER_SHIFT), "");
 }
 
-/* The same for a piece. */
-static LLVMValueRef windows_of_ranks(struct emitter *e, LLVMValueRef ranks)
-{
-	LLVMTypeRef i64 = LLVMInt64TypeInContext(e->context);
-	if (LLVMGetTypeKind(LLVMTypeOf(ranks)) != LLVMVectorTypeKind)
-		return window_of_rank(e, ranks);
-	LLVMValueRef r = undef_piece(e, i64);
-	for (unsigned i = 0; i < e->w; i++)
-		r = lane_put(e, r, window_of_rank(e, lane_get(e, ranks, i)), i);
-	return r;
-}
-
-static LLVMValueRef own_rank(struct emitter *e)
-{
-	LLVMTypeRef i32 = LLVMInt32TypeInContext(e->context), i64 = LLVMInt64TypeInContext(e->context);
-	return LLVMBuildZExt(e->b, block_field(e, i32, offsetof(struct cpu_block, cluster_rank)), i64, "");
-}
-
-/* A constant like `like`, which may be a scalar in a vector piece. */
-static LLVMValueRef like(LLVMValueRef v, uint64_t value)
-{
-	LLVMTypeRef type = LLVMTypeOf(v);
-	LLVMValueRef lanes[MAX_WIDTH];
-	if (LLVMGetTypeKind(type) != LLVMVectorTypeKind)
-		return LLVMConstInt(type, value, false);
-	for (unsigned i = 0; i < LLVMGetVectorSize(type); i++)
-		lanes[i] = LLVMConstInt(LLVMGetElementType(type), value, false);
-	return LLVMConstVector(lanes, LLVMGetVectorSize(type));
-}
-
-/* The rank that an address names: its own block's where it names none. */
-static LLVMValueRef rank_of(struct emitter *e, LLVMValueRef a)
-{
-	LLVMValueRef tag = lshr_(e, a, like(a, CLUSTER_RANK_SHIFT)), own = own_rank(e);
-	if (LLVMGetTypeKind(LLVMTypeOf(a)) == LLVMVectorTypeKind)
-		own = splat(e, own);
-	tag = and_(e, tag, like(a, 31));
-	return LLVMBuildSelect(e->b, icmp_(e, LLVMIntEQ, tag, like(a, 0)), own, sub_(e, tag, like(a, 1)), "");
-}
-
-LLVMValueRef cluster_address(struct emitter *e, LLVMValueRef a)
-{
-	LLVMValueRef offset = and_(e, a, like(a, (1u << CLUSTER_RANK_SHIFT) - 1));
-	return add_(e, windows_of_ranks(e, rank_of(e, a)), offset);
-}
-
+/* `a` is shared or generic: either moves by the same distance. */
 void emit_mapa(struct emitter *e, const struct ptx_instruction *in)
 {
 	unsigned bits = ptx_type_bits(form_type(in));
-	LLVMValueRef a = resize(e, value_of(e, operand(e, 1), form_type(in)), 64, false), rank = resize(e, arg_typed(e, 2, PTX_U32), 64, false);
-	if (has(e, MOD_shared__cluster)) {
-		a = and_(e, a, kbits(e, 64, (1u << CLUSTER_RANK_SHIFT) - 1));
-		a = or_(e, a, shl_(e, add_(e, rank, kbits(e, 64, 1)), kbits(e, 64, CLUSTER_RANK_SHIFT)));
-	} else {
-		a = add_(e, sub_(e, a, block_pointer(e, offsetof(struct cpu_block, shared))), windows_of_ranks(e, rank));
-	}
+	LLVMValueRef a = resize(e, value_of(e, operand(e, 1), form_type(in)), 64, true), own = a;
+	LLVMValueRef rank = resize(e, arg_typed(e, 2, PTX_U32), 64, false);
+	if (!has(e, MOD_shared__cluster))
+		own = sub_(e, a, block_pointer(e, offsetof(struct cpu_block, shared)));
+	/* It may be another block's already: what counts is where in that one it points. */
+	LLVMValueRef blocks = sub_(e, sub_(e, rank, block_u32(e, offsetof(struct cpu_block, cluster_rank))), blocks_away(e, own));
+	a = add_(e, a, shl_(e, blocks, kbits(e, 64, CLUSTER_SHIFT)));
 	set_result(e, 0, resize(e, a, bits, false));
-}
-
-/* Of a generic address: the window it lies in. */
-static LLVMValueRef rank_of_generic(struct emitter *e, LLVMValueRef a)
-{
-	LLVMTypeRef i32 = LLVMInt32TypeInContext(e->context), i64 = LLVMInt64TypeInContext(e->context);
-	LLVMValueRef size = splat(e, LLVMBuildZExt(e->b, block_field(e, i32, offsetof(struct cpu_block, shared_window)), i64, "")), r = splat(e, own_rank(e));
-	for (unsigned rank = 0; rank < 16; rank++) {
-		LLVMValueRef base = splat(e, window_of_rank(e, LLVMConstInt(i64, rank, false)));
-		r = select_(e, icmp_(e, LLVMIntULT, sub_(e, a, base), size), kbits(e, 64, rank), r);
-	}
-	return r;
 }
 
 void emit_getctarank(struct emitter *e, const struct ptx_instruction *in)
 {
-	LLVMValueRef a = resize(e, value_of(e, operand(e, 1), form_type(in)), 64, false);
-	set_result(e, 0, resize(e, has(e, MOD_shared__cluster) ? rank_of(e, a) : rank_of_generic(e, a), 32, false));
+	LLVMValueRef a = resize(e, value_of(e, operand(e, 1), form_type(in)), 64, true);
+	if (has(e, MOD_shared__cluster))
+		a = cluster_offset(e, a);
+	else
+		a = sub_(e, a, block_pointer(e, offsetof(struct cpu_block, shared)));
+	a = add_(e, blocks_away(e, a), block_u32(e, offsetof(struct cpu_block, cluster_rank)));
+	set_result(e, 0, resize(e, a, 32, false));
 }
 
 /* A policy is a hint that no access here looks at. */

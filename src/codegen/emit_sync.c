@@ -61,15 +61,16 @@ void emit_barrier(struct emitter *e, const struct ptx_instruction *in)
 		call_group(e, offsetof(struct cpu_services, barrier), i32_type(e), more, 4);
 }
 
-/* Who has arrived need not have left: the meeting takes place at .wait, which every thread that arrived comes to. */
+/* Fences order memory shared with other clusters too: a cluster's own blocks run on one thread of the host. */
 void emit_barrier_cluster(struct emitter *e, const struct ptx_instruction *in)
 {
+	bool wait = has(e, MOD_wait);
 	(void)in;
-	LLVMValueRef cluster = i32_constant(e, GRID_BARRIER_CLUSTER);
-	if (has(e, MOD_wait))
-		call_group(e, offsetof(struct cpu_services, grid_barrier), void_type(e), &cluster, 1);
-	else if (!has(e, MOD_relaxed))
+	if (!wait && !has(e, MOD_relaxed))
 		emit_memory_fence(e, LLVMAtomicOrderingRelease, false);
+	call_group(e, wait ? offsetof(struct cpu_services, cluster_wait) : offsetof(struct cpu_services, cluster_arrive), void_type(e), NULL, 0);
+	if (wait)
+		emit_memory_fence(e, LLVMAtomicOrderingAcquire, false);
 }
 
 /* Lanes of a group are together anyhow. */

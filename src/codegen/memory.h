@@ -23,10 +23,8 @@ LLVMValueRef mask_restrict(struct emitter *e, LLVMValueRef condition);
 /* Fences of the memory model (8.8): what a scope needs on this target. */
 void emit_memory_fence(struct emitter *e, LLVMAtomicOrdering ordering, bool within_block);
 
-/* .shared::cluster addresses are offsets in the thread's own shared memory, or, made by mapa, in that of the block whose rank + 1 is in the
- * bits from 24 on. As host addresses: i64 scalar or piece. */
-enum { CLUSTER_RANK_SHIFT = 24 };
-LLVMValueRef cluster_address(struct emitter *e, LLVMValueRef a);
+/* A .shared::cluster address, i64 scalar or piece, as the distance from the block's own shared memory. */
+LLVMValueRef cluster_offset(struct emitter *e, LLVMValueRef a);
 
 /* The value of a special register (chapter 10), of its own type. */
 LLVMValueRef special_register(struct emitter *e, unsigned sreg, int component);

@@ -383,7 +383,7 @@ struct function {
 	uint32_t shared_size, old_parameter_size;
 	char *old_parameters;
 	uint32_t required_cluster[3];
-	bool cluster_must_be_set, non_portable_cluster;
+	bool non_portable_cluster;
 	int cluster_scheduling;
 };
 HANDLE_FITS(struct function);

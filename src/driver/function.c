@@ -152,6 +152,7 @@ CUresult function_create(struct module *module, const struct ptx_function *ptx, 
 	atomic_init(&function->max_dynamic, (uint32_t)NEVER_SET);
 	atomic_init(&function->carveout, CU_SHAREDMEM_CARVEOUT_DEFAULT);
 	function->block[0] = function->block[1] = function->block[2] = 1;
+	memcpy(function->required_cluster, ptx->reqnctapercluster, sizeof function->required_cluster);
 	status = describe_parameters(function);
 	if (!status)
 		status = function_measure(function);
@@ -247,6 +248,8 @@ CUresult function_set_attribute(struct function *function, CUfunction_attribute 
 	case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
 		if (value < 0)
 			return CUDA_ERROR_INVALID_VALUE;
+		if (function->ptx->reqnctapercluster[0])
+			return api_error(CUDA_ERROR_NOT_PERMITTED, "%s was compiled for one cluster size", function->ptx->symbol.name);
 		function->required_cluster[attribute - CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH] = (uint32_t)value;
 		return CUDA_SUCCESS;
 	case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:

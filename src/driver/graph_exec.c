@@ -392,7 +392,7 @@ CUresult impl_cuGraphExecGetFlags(CUgraphExec handle, cuuint64_t *flags)
 
 static bool is_launch(const struct exec_node *entry)
 {
-	return entry->work.type == CU_GRAPH_NODE_TYPE_KERNEL && !entry->disabled;
+	return entry->work.type == CU_GRAPH_NODE_TYPE_KERNEL && !entry->disabled && !entry->work.kernel.function->ptx->blocksareclusters;
 }
 
 /* Does the entry put nothing into its lane's queue, nor do others wait for it? */

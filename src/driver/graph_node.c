@@ -236,8 +236,7 @@ CUresult impl_cuGraphKernelNodeSetAttribute(CUgraphNode handle, CUkernelNodeAttr
 		status = attributes_room(node);
 	if (status)
 		return status;
-	if (attribute == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION &&
-	    node->work.kernel.function->module->context->device->properties.major < 9 &&
+	if (attribute == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION && !cluster_possible(node->work.kernel.function) &&
 	    (uint64_t)value->clusterDim.x * value->clusterDim.y * value->clusterDim.z > 1)
 		return CUDA_ERROR_INVALID_CLUSTER_SIZE;
 	status = launch_apply_attribute(attribute, value, &node->work.kernel.config);

@@ -54,23 +54,6 @@ static CUresult check_shape(const struct function *function, const struct launch
 	return CUDA_SUCCESS;
 }
 
-static CUresult check_cluster(const struct function *function, struct launch_config *config)
-{
-	const struct device_properties *p = &function->module->context->device->properties;
-	uint64_t blocks = (uint64_t)config->cluster[0] * config->cluster[1] * config->cluster[2];
-
-	for (int i = 0; i < 3; i++) {
-		if (!config->cluster[i])
-			config->cluster[i] = 1;
-		if (config->grid[i] % config->cluster[i])
-			return CUDA_ERROR_INVALID_CLUSTER_SIZE;
-	}
-	if (blocks > 1 && (p->major < 9 || blocks > 16))
-		return api_error(CUDA_ERROR_INVALID_CLUSTER_SIZE, "%s: clusters of %llu blocks", kernel_name(function),
-				 (unsigned long long)blocks);
-	return CUDA_SUCCESS;
-}
-
 static CUresult check_cooperative(const struct function *function, const struct launch_config *config)
 {
 	const struct device_properties *p = &function->module->context->device->properties;
@@ -94,14 +77,8 @@ CUresult launch_check(struct function *function, struct launch_config *config)
 	if (config->dynamic_shared > function_dynamic_limit(function))
 		return api_error(CUDA_ERROR_INVALID_VALUE, "%s: %u bytes of dynamic shared memory, its limit is %u", kernel_name(function),
 				 config->dynamic_shared, function_dynamic_limit(function));
-	if (config->cluster[0] > 1 || config->cluster[1] > 1 || config->cluster[2] > 1) {
-		status = check_cluster(function, config);
-		if (status)
-			return status;
-	} else {
-		config->cluster[0] = config->cluster[1] = config->cluster[2] = 1;
-	}
-	return config->cooperative ? check_cooperative(function, config) : CUDA_SUCCESS;
+	status = cluster_check(function, config);
+	return !status && config->cooperative ? check_cooperative(function, config) : status;
 }
 
 /* ---- parameters ---------------------------------------------------------------------------------------------- */
@@ -155,8 +132,12 @@ CUresult launch_pack(struct function *function, void **parameters, void **extra,
 
 CUresult launch_put(struct queue *queue, struct function *function, const struct launch_config *config)
 {
-	CUresult status = (CUresult)queue->context->ops->queue_launch(queue->device_queue, function->kernel, config);
+	struct launch_config scaled;
+	CUresult status;
 
+	if (cluster_scale_grid(function, config, &scaled))
+		config = &scaled;
+	status = (CUresult)queue->context->ops->queue_launch(queue->device_queue, function->kernel, config);
 	if (!atomic_load_explicit(&function->loaded, memory_order_relaxed) && !status)
 		atomic_store_explicit(&function->loaded, true, memory_order_relaxed);
 	return status;

@@ -16,7 +16,7 @@
 
 #include <stdint.h>
 
-enum { CPU_ABI = 2 };
+enum { CPU_ABI = 3 };
 
 struct cpu_block;
 typedef void cpu_kernel_fn(struct cpu_block *block, uint32_t first_thread, uint32_t end_thread);
@@ -24,8 +24,9 @@ typedef void cpu_kernel_fn(struct cpu_block *block, uint32_t first_thread, uint3
  * (each naturally aligned, in order; `results` first element at 0). */
 typedef void cpu_function_fn(struct cpu_block *block, uint32_t thread, const void *parameters, void *results);
 
-/* grid_barrier: whom to wait for. */
-enum { GRID_BARRIER_GRID, GRID_BARRIER_CLUSTER };
+/* The blocks of a cluster have their shared memory at steps of 1 << CLUSTER_SHIFT, in the order of their ranks: the distance from a
+ * block's own is the shared address of another's (signed, in 32 bits), and generic addresses are the same for all. */
+enum { CLUSTER_SHIFT = 24, CLUSTER_BLOCKS = 16 };
 
 /* Services of the runtime that code calls through block->services. Those marked S may suspend the caller's fiber. A
  * `mask` holds the calling group's lanes that take part (bit i = thread first_thread + i); for lanes = 1 it is 1. */
@@ -40,8 +41,11 @@ struct cpu_services {
 	uint32_t (*exchange)(struct cpu_block *, uint32_t thread, uint32_t membermask, uint64_t value, uint64_t values[32]);
 	/* S: lets others run; called on the back-edge of loops that wait for memory, and by nanosleep. */
 	void (*yield)(struct cpu_block *, uint32_t first_thread);
-	/* S: waits for all blocks (grid sync), or of the cluster. */
-	void (*grid_barrier)(struct cpu_block *, uint32_t first_thread, uint32_t mask, uint32_t kind);
+	/* S: waits for all blocks (grid sync). */
+	void (*grid_barrier)(struct cpu_block *, uint32_t first_thread, uint32_t mask);
+	/* barrier.cluster.arrive, which does not wait; S: .wait, for all threads of the cluster that have not exited. */
+	void (*cluster_arrive)(struct cpu_block *, uint32_t first_thread, uint32_t mask);
+	void (*cluster_wait)(struct cpu_block *, uint32_t first_thread, uint32_t mask);
 	/* vprintf(format, arguments) of the manual's system calls; addresses are generic. Returns the argument count. */
 	int32_t (*print)(struct cpu_block *, uint32_t thread, const char *format, const void *arguments);
 	void *(*allocate)(struct cpu_block *, uint32_t thread, uint64_t size);
@@ -98,8 +102,8 @@ struct cpu_block {
 	uint32_t thread_count;
 	uint32_t smid;                 /* the worker's number */
 	void *worker;                  /* backend/cpu's own */
-	uint8_t *cluster_shared[16];   /* shared memory of the cluster's blocks, by rank; [0] = shared without clusters */
-	uint32_t cluster_rank;
+	uint32_t cluster_rank;         /* 0 without clusters */
+	uint32_t cluster_window;       /* bytes from the shared memory of rank 0 to the end of the last rank's */
 };
 
 #endif

@@ -219,11 +219,11 @@ void cpu_block_yield(struct cpu_block *block, uint32_t first_thread)
 }
 
 /* A block is at the grid barrier when all its groups that are left are; the worker then counts it (grid_arrive). */
-void cpu_block_grid_barrier(struct cpu_block *block, uint32_t first_thread, uint32_t mask, uint32_t kind)
+void cpu_block_grid_barrier(struct cpu_block *block, uint32_t first_thread, uint32_t mask)
 {
 	struct block_run *run = block->worker;
 	struct group *group = group_of(run, first_thread);
-	(void)mask, (void)kind;
+	(void)mask;
 	if (!run->launch->concurrent)
 		return; /* a grid of its own: nobody else to meet; told apart by the driver */
 	run->at_grid++;
@@ -268,6 +268,92 @@ void cpu_grid_release(struct block_run *run)
 			make_ready(run, &run->groups[i]);
 }
 
+/* ---- the cluster's barrier (PTX ISA 9.7.13.4) ------------------------------------------------------- */
+
+static void cluster_check(struct cluster *cluster)
+{
+	if (!cluster->arrived || cluster->arrived + cluster->exited < cluster->units)
+		return;
+	cluster->arrived = 0;
+	cluster->phase++;
+	for (uint32_t rank = 0; rank < cluster->size; rank++) {
+		struct block_run *run = cluster->runs[rank];
+		for (uint32_t i = 0; run && i < run->words; i++) {
+			for (uint64_t left = run->at_cluster[i]; left; left &= left - 1)
+				run->groups[i * 64 + (uint32_t)__builtin_ctzll(left)].state = GROUP_READY;
+			run->ready[i] |= run->at_cluster[i];
+			run->at_cluster[i] = 0;
+		}
+	}
+}
+
+/* A group arrives as a whole with the first of its lanes, as warps do: those that come by another way, where lanes have
+ * parted, are not counted again. */
+void cpu_block_cluster_arrive(struct cpu_block *block, uint32_t first_thread, uint32_t mask)
+{
+	struct block_run *run = block->worker;
+	struct cluster *cluster = run->cluster;
+	struct group *group = group_of(run, first_thread);
+	if (group->cluster_lanes && !(group->cluster_lanes & mask)) {
+		group->cluster_lanes |= mask;
+		return;
+	}
+	group->cluster_lanes = mask;
+	group->cluster_phase = cluster->phase;
+	cluster->arrived += group->units;
+	cluster_check(cluster);
+}
+
+static bool has_arrived(const struct cluster *cluster, const struct group *group)
+{
+	return group->cluster_lanes && group->cluster_phase == cluster->phase;
+}
+
+void cpu_block_cluster_wait(struct cpu_block *block, uint32_t first_thread, uint32_t mask)
+{
+	struct block_run *run = block->worker;
+	struct group *group = group_of(run, first_thread);
+	(void)mask;
+	if (!has_arrived(run->cluster, group))
+		return; /* all the others have come since */
+	make_waiting(run, group, GROUP_AT_CLUSTER);
+	run->at_cluster[group->index / 64] |= UINT64_C(1) << group->index % 64;
+	group_wait(run);
+}
+
+/* Whoever has exited is not waited for, nor counted twice. */
+static void cluster_after_exit(struct block_run *run, const struct group *gone)
+{
+	struct cluster *cluster = run->cluster;
+	if (has_arrived(cluster, gone))
+		cluster->arrived -= gone->units;
+	cluster->exited += gone->units;
+	cluster_check(cluster);
+}
+
+bool cpu_cluster_waits(const struct block_run *run)
+{
+	uint64_t waiting = 0;
+	for (uint32_t i = 0; i < run->words; i++)
+		waiting |= run->at_cluster[i];
+	for (uint32_t rank = 0; waiting && rank < run->cluster->size; rank++) {
+		const struct block_run *other = run->cluster->runs[rank];
+		if (other && other != run && cpu_block_can_run(other))
+			return true;
+	}
+	return false;
+}
+
+void cpu_cluster_leave(struct block_run *run)
+{
+	struct cluster *cluster = run->cluster;
+	if (cluster == &run->alone)
+		return;
+	cluster->runs[run->block.cluster_rank] = NULL;
+	if (!--cluster->left)
+		cpu_cluster_give(run->worker, cluster);
+}
+
 /* ---- one block --------------------------------------------------------------------------------- */
 
 static void group_exit(struct block_run *run, struct group *group)
@@ -275,6 +361,7 @@ static void group_exit(struct block_run *run, struct group *group)
 	make_waiting(run, group, GROUP_DONE);
 	run->alive--;
 	run->exited += group->units;
+	cluster_after_exit(run, group);
 	if (!run->alive)
 		return;
 	for (uint32_t left = run->begun; left; left &= left - 1) {
@@ -303,16 +390,19 @@ void cpu_block_begin(struct block_run *run)
 	run->alive = run->group_count;
 	run->exited = run->at_grid = 0;
 	run->grid_arrived = false;
+	run->alone.exited = run->alone.arrived = 0;
 	/* What the last block left behind: it may have been ended, or have arrived where nobody waited. */
 	for (; run->begun; run->begun &= run->begun - 1)
 		memset(&run->barriers[__builtin_ctz(run->begun)], 0, sizeof run->barriers[0]);
 	run->words = (run->group_count + 63) / 64;
+	memset(run->at_cluster, 0, sizeof run->at_cluster);
 	if (run->lanes == 1)
 		memset(run->warps, 0, sizeof run->warps);
 	run->current = &run->groups[run->group_count - 1]; /* so that the first is next */
 	for (uint32_t i = 0; i < run->group_count; i++) {
 		struct group *group = &run->groups[i];
 		make_ready(run, group);
+		group->cluster_lanes = 0;
 		if (run->lanes == 1)
 			run->warps[i / WARP].alive |= UINT32_C(1) << i % WARP;
 		if (run->direct)
@@ -354,6 +444,9 @@ static void describe_waiting(const struct block_run *run, char *out, size_t size
 		else if (group->state == GROUP_AT_GRID)
 			used += (size_t)snprintf(out + used, size - used, ", threads %u to %u at the grid barrier", group->first,
 						 group->end - 1);
+		else if (group->state == GROUP_AT_CLUSTER)
+			used += (size_t)snprintf(out + used, size - used, ", threads %u to %u at the cluster's barrier (%u of %u)", group->first,
+						 group->end - 1, run->cluster->arrived, run->cluster->units - run->cluster->exited);
 	}
 }
 

@@ -39,7 +39,8 @@ enum {
 	STATUS_ILLEGAL_INSTRUCTION = 715,
 	STATUS_MISALIGNED_ADDRESS = 716,
 	STATUS_LAUNCH_FAILED = 719,
-	STATUS_NOT_SUPPORTED = 801
+	STATUS_NOT_SUPPORTED = 801,
+	STATUS_INVALID_CLUSTER_SIZE = 912
 };
 
 enum {
@@ -50,6 +51,7 @@ enum {
 	CODE_WHY = 160,               /* bytes of a message of the loader */
 	SHARED_STATIC = 48 << 10,     /* without opting in */
 	SHARED_OPTIN = 163 << 10,     /* sm_80 */
+	SHARED_OPTIN_90 = 227 << 10,
 	SHARED_WINDOW = 256 << 10     /* readable and writable bytes of a block's shared memory */
 };
 
@@ -197,6 +199,7 @@ struct launch {
 	uint64_t blocks, chunk;           /* chunk: blocks an item */
 	uint64_t share;                   /* what chunk is where the workers share the launch */
 	uint64_t begun_ns, took_ns;       /* of a list's: when it began, and how long it took the last time (0: not known) */
+	uint32_t cluster_blocks;          /* begun together; 1 without clusters */
 	bool concurrent;                  /* blocks make progress together */
 	bool cooperative;
 	uint32_t resident_limit;          /* of blocks a worker, where concurrent */
@@ -317,6 +320,7 @@ struct worker {
 	uint8_t *stack;
 	struct block_run *run;            /* the one used again and again */
 	struct block_run *spare;          /* more, for blocks that make progress together */
+	struct cluster *spare_clusters;
 	struct block_run *active;         /* the one whose code runs now; NULL outside kernels */
 	struct command *command;          /* the one whose item runs now */
 	uint32_t item;                    /* its number */
@@ -383,7 +387,7 @@ void cpu_futex_wake(_Atomic uint32_t *word, int count);
 
 /* ---- worker.c, block.c, launch.c --------------------------------------------------------------------------------- */
 
-enum group_state { GROUP_DONE, GROUP_READY, GROUP_AT_BARRIER, GROUP_IN_EXCHANGE, GROUP_AT_GRID };
+enum group_state { GROUP_DONE, GROUP_READY, GROUP_AT_BARRIER, GROUP_IN_EXCHANGE, GROUP_AT_GRID, GROUP_AT_CLUSTER };
 
 /* The threads that one call of the code runs, on a fiber of their own. */
 struct group {
@@ -396,6 +400,8 @@ struct group {
 	uint8_t barrier;
 	uint32_t result;          /* of the barrier; threads present, of the exchange */
 	uint32_t membermask;
+	uint32_t cluster_lanes;   /* that have come to the arrival counted last: 0: none; lanes may come apart */
+	uint32_t cluster_phase;   /* of the cluster's barrier, then */
 	uint64_t value;
 	uint64_t *values;
 };
@@ -408,6 +414,17 @@ struct barrier {
 };
 
 enum { BARRIERS = 16 };
+
+/* Blocks that share their shared memory. One worker runs all of them in turn, so nothing here is seen by two threads. */
+struct cluster {
+	struct block_run *runs[CLUSTER_BLOCKS]; /* by rank; NULL: over */
+	uint32_t size, left;                    /* blocks: at first, not over */
+	uint32_t units, exited, arrived;        /* threads, as barriers count them: all, exited, arrived and not exited */
+	uint32_t phase;                         /* of barrier.cluster */
+	uint8_t *map, *shared;                  /* shared: of rank 0 */
+	size_t map_bytes;
+	struct cluster *next;
+};
 
 struct block_run {
 	struct cpu_block block;   /* first: services get a pointer to it */
@@ -426,6 +443,9 @@ struct block_run {
 	bool grid_arrived;
 	bool direct;              /* one group, run without a fiber of its own */
 	bool yielded;             /* went home by itself */
+	uint64_t at_cluster[MAX_BLOCK_THREADS / 64]; /* groups at the cluster's barrier, a bit each */
+	struct cluster *cluster;  /* with more than one block, or `alone` */
+	struct cluster alone;
 	struct fiber *home;       /* whom to switch to with nothing to run */
 	struct barrier barriers[BARRIERS];
 	struct warp_state {       /* of the scalar form: lanes not exited, lanes in an exchange */
@@ -454,6 +474,10 @@ struct block_run *cpu_block_run_create(struct worker *worker);
 void cpu_block_run_destroy(struct block_run *run);
 /* Makes the run fit for the launch's blocks; false where memory is gone. */
 bool cpu_run_bind(struct block_run *run, struct launch *launch, struct fiber *home);
+struct cluster *cpu_cluster_take(struct worker *worker, uint32_t size); /* NULL: no memory */
+void cpu_cluster_give(struct worker *worker, struct cluster *cluster);
+void cpu_run_join(struct block_run *run, struct cluster *cluster, uint32_t rank); /* after binding */
+bool cpu_run_shares(const struct block_run *run, uint64_t address); /* the address is of its shared memory, or its cluster's */
 void cpu_run_set_block(struct block_run *run, uint64_t number);
 void *cpu_run_stack(const struct block_run *run, uint32_t index, size_t *size); /* of a group */
 
@@ -467,12 +491,16 @@ _Noreturn void cpu_block_stuck(struct block_run *run); /* reports, and ends the 
 void cpu_grid_arrive(struct block_run *run);
 void cpu_grid_exit(struct launch *launch);
 void cpu_grid_release(struct block_run *run);
+bool cpu_cluster_waits(const struct block_run *run);  /* at the cluster's barrier, which other blocks can still come to */
+void cpu_cluster_leave(struct block_run *run);        /* the block is over; the last one's cluster is spare */
 uint32_t cpu_block_barrier(struct cpu_block *block, uint32_t first_thread, uint32_t mask, uint32_t id, uint32_t count,
 			   uint32_t op, uint32_t predicate);
 void cpu_block_barrier_arrive(struct cpu_block *block, uint32_t first_thread, uint32_t mask, uint32_t id, uint32_t count);
 uint32_t cpu_block_exchange(struct cpu_block *block, uint32_t thread, uint32_t membermask, uint64_t value, uint64_t values[32]);
 void cpu_block_yield(struct cpu_block *block, uint32_t first_thread);
-void cpu_block_grid_barrier(struct cpu_block *block, uint32_t first_thread, uint32_t mask, uint32_t kind);
+void cpu_block_grid_barrier(struct cpu_block *block, uint32_t first_thread, uint32_t mask);
+void cpu_block_cluster_arrive(struct cpu_block *block, uint32_t first_thread, uint32_t mask);
+void cpu_block_cluster_wait(struct cpu_block *block, uint32_t first_thread, uint32_t mask);
 
 /* launch.c */
 /* Runs the blocks of one item of a launch, or of several where blocks make progress together; returns how many. */
@@ -520,6 +548,8 @@ struct device {
 	_Atomic bool print_waiting;
 	_Atomic uint64_t grids;
 	_Atomic uint64_t stack_limit;      /* cudaLimitStackSize: bytes a thread */
+	int major, minor;                  /* the compute capability that programs are shown */
+	uint32_t shared_optin;             /* bytes of shared memory a block at most */
 };
 void cpu_device_fail(struct device *device, int status);
 void cpu_device_flush_prints(struct device *device);

@@ -108,6 +108,19 @@ static void device_destroy(struct device *device)
 	free(device);
 }
 
+/* 8.0: what most programs carry PTX for and nothing that only matrix units of later cards have. 9.0 is for programs that use clusters if
+ * they find a device for them. */
+static void set_capability(struct device *device)
+{
+	const char *text = env_get("DRAGOMAN_COMPUTE_CAPABILITY");
+	bool nine = text && !strcmp(text, "9.0");
+	if (text && !nine && strcmp(text, "8.0"))
+		log_warn("DRAGOMAN_COMPUTE_CAPABILITY=%s is neither 8.0 nor 9.0: ignored", text);
+	device->major = nine ? 9 : 8;
+	device->minor = 0;
+	device->shared_optin = nine ? SHARED_OPTIN_90 : SHARED_OPTIN;
+}
+
 static struct device *device_create(int ordinal)
 {
 	struct device *device = aligned_alloc(64, align_up(sizeof *device, 64));
@@ -119,6 +132,7 @@ static struct device *device_create(int ordinal)
 	device->memory = cpu_memory_create(device_memory());
 	device->heap = cpu_heap_create(HEAP_LIMIT);
 	device->stack_limit = STACK_LIMIT;
+	set_capability(device);
 	/* Registered now, so before exit comes to what was set up before the device: the runtime's clean-up among it. */
 	static bool registered;
 	if (!registered)
@@ -189,16 +203,16 @@ static void device_properties(struct device *device, struct device_properties *o
 	const struct host_machine *host = cpu_host_machine();
 	uint64_t free_bytes;
 	*out = (struct device_properties){
-		.major = 8,
-		.minor = 0,
+		.major = device->major,
+		.minor = device->minor,
 		.multiprocessors = device->pool.size,
 		.clock_khz = host->clock_khz,
 		.memory_clock_khz = 1600000,
 		.bus_width = 128,
 		.l2_bytes = host->l2_bytes,
 		.shared_per_block = SHARED_STATIC,
-		.shared_per_block_optin = SHARED_OPTIN,
-		.shared_per_multiprocessor = 164 << 10,
+		.shared_per_block_optin = (int)device->shared_optin,
+		.shared_per_multiprocessor = (int)device->shared_optin + 1024,
 		.registers_per_block = 65536,
 		.threads_per_multiprocessor = 2048,
 		.blocks_per_multiprocessor = 32,

@@ -194,8 +194,8 @@ static void describe_address(const struct worker *worker, char *out, size_t size
 {
 	const struct block_run *run = worker->active;
 	uint64_t address = worker->fault.address;
-	if (run && within(address, run->shared_map, run->shared_map_bytes))
-		snprintf(out, size, " (shared memory, offset %" PRIu64 "; the block has %u bytes)", address - (uintptr_t)run->shared_map,
+	if (run && cpu_run_shares(run, address))
+		snprintf(out, size, " (shared memory, offset %" PRId64 "; the block has %u bytes)", (int64_t)(address - (uintptr_t)run->block.shared),
 			 (uint32_t)align_up(run->launch->abi.static_shared, 16) + run->launch->abi.dynamic_shared);
 	else if (run && within(address, run->local, run->local_bytes + (64 << 10)))
 		snprintf(out, size, " (past the end of local memory)");

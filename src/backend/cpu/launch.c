@@ -123,6 +123,7 @@ struct together {
 	uint64_t next, end; /* blocks of the current item not begun yet */
 };
 
+/* The first of the blocks to begin next: one, or a cluster's. */
 static bool together_next(struct together *t, uint64_t *number)
 {
 	if (t->next == t->end) {
@@ -135,11 +136,12 @@ static bool together_next(struct together *t, uint64_t *number)
 		t->next = (t->command->items - left) * t->launch->chunk;
 		t->end = t->next + t->launch->chunk < t->launch->blocks ? t->next + t->launch->chunk : t->launch->blocks;
 	}
-	*number = t->next++;
+	*number = t->next;
+	t->next += t->launch->cluster_blocks;
 	return true;
 }
 
-static void together_begin(struct together *t, uint64_t number)
+static struct block_run *together_begin(struct together *t, uint64_t number)
 {
 	struct worker *worker = t->worker;
 	struct block_run *run = worker->spare;
@@ -151,13 +153,32 @@ static void together_begin(struct together *t, uint64_t number)
 		log_error("kernel %s: out of memory for block %" PRIu64, t->launch->abi.name, number);
 		cpu_launch_fail(t->launch, worker->device, STATUS_LAUNCH_OUT_OF_RESOURCES);
 		cpu_block_run_destroy(run);
-		return;
+		return NULL;
 	}
 	cpu_run_set_block(run, number);
 	cpu_block_begin(run);
 	run->next = t->residents;
 	t->residents = run;
 	t->resident_count++;
+	return run;
+}
+
+static void together_begin_cluster(struct together *t, uint64_t number)
+{
+	uint32_t size = t->launch->cluster_blocks;
+	struct cluster *cluster = cpu_cluster_take(t->worker, size);
+	if (!cluster) {
+		log_error("kernel %s: out of memory for a cluster", t->launch->abi.name);
+		cpu_launch_fail(t->launch, t->worker->device, STATUS_LAUNCH_OUT_OF_RESOURCES);
+		return;
+	}
+	for (uint32_t rank = 0; rank < size; rank++) {
+		struct block_run *run = together_begin(t, number + rank);
+		if (run)
+			cpu_run_join(run, cluster, rank);
+	}
+	if (!cluster->left)
+		cpu_cluster_give(t->worker, cluster);
 }
 
 /* Continues one block; says whether it got anywhere and whether it is over. */
@@ -173,6 +194,8 @@ static bool together_continue(struct together *t, struct block_run *run, bool *o
 			return false;
 		cpu_grid_release(run);
 	}
+	if (!cpu_block_can_run(run) && cpu_cluster_waits(run))
+		return false;
 	worker->active = run;
 	worker->fault.signal = 0;
 	worker->guarded = true;
@@ -191,7 +214,7 @@ static bool together_continue(struct together *t, struct block_run *run, bool *o
 		return false;
 	else if (run->at_grid == run->alive)
 		cpu_grid_arrive(run);
-	else if (!cpu_block_can_run(run))
+	else if (!cpu_block_can_run(run) && !cpu_cluster_waits(run))
 		cpu_block_report_stuck(run), *over = true;
 	return true;
 }
@@ -210,6 +233,7 @@ static bool together_round(struct together *t)
 		*link = run->next;
 		t->resident_count--;
 		cpu_grid_exit(t->launch);
+		cpu_cluster_leave(run);
 		collect_prints(run);
 		run->next = t->worker->spare;
 		t->worker->spare = run;
@@ -240,7 +264,9 @@ static uint32_t run_together(struct worker *worker, struct command *command, uin
 			t.next = t.end; /* what is left is only counted */
 		/* A block more when those at hand all wait. */
 		if ((!progress || failed) && together_has_room(&t, idle) && together_next(&t, &number)) {
-			if (!failed)
+			if (!failed && launch->cluster_blocks > 1)
+				together_begin_cluster(&t, number);
+			else if (!failed)
 				together_begin(&t, number);
 			continue;
 		}

@@ -336,6 +336,20 @@ static int check_shape(const struct launch_config *config, uint64_t *blocks, uin
 	return STATUS_SUCCESS;
 }
 
+static int check_cluster(const struct launch_config *config, uint32_t *blocks)
+{
+	uint64_t all = 1;
+	for (int i = 0; i < 3; i++) {
+		if (config->cluster[i] > CLUSTER_BLOCKS || (config->cluster[i] > 1 && config->grid[i] % config->cluster[i]))
+			return STATUS_INVALID_CLUSTER_SIZE;
+		all *= config->cluster[i] ? config->cluster[i] : 1;
+	}
+	if (all > CLUSTER_BLOCKS)
+		return STATUS_INVALID_CLUSTER_SIZE;
+	*blocks = (uint32_t)all;
+	return STATUS_SUCCESS;
+}
+
 static bool set_parameters(struct launch *launch, const struct launch_config *config, const struct kernel_info *info)
 {
 	size_t size = config->parameter_bytes > info->parameter_bytes ? config->parameter_bytes : info->parameter_bytes;
@@ -380,12 +394,13 @@ static void set_share(struct launch *launch, const struct device *device, uint32
 {
 	uint64_t blocks = launch->blocks, workers = (uint64_t)device->pool.size;
 	uint32_t flags = launch->variant->info.flags;
-	launch->concurrent = launch->cooperative || (flags & (KERNEL_COOPERATIVE | KERNEL_YIELDS));
+	launch->concurrent = launch->cooperative || launch->cluster_blocks > 1 || (flags & (KERNEL_COOPERATIVE | KERNEL_YIELDS));
 	launch->share = launch->concurrent ? 1 : blocks / (workers * ITEMS_A_WORKER);
 	if (blocks > UINT32_MAX && launch->share < blocks >> 31)
 		launch->share = blocks >> 31;
 	if (!launch->share)
 		launch->share = 1;
+	launch->share += (launch->cluster_blocks - launch->share % launch->cluster_blocks) % launch->cluster_blocks;
 	/* What cooperates must be resident as a whole; what merely spins, as many blocks as the GPU's multiprocessor holds. */
 	launch->resident_limit = 2048 / threads > 32 ? 32 : 2048 / threads;
 	if (launch->cooperative || (flags & KERNEL_COOPERATIVE))
@@ -393,22 +408,18 @@ static void set_share(struct launch *launch, const struct device *device, uint32
 }
 
 /* The code for the launch, if it may be launched so. */
-static int find_variant(struct device_kernel *kernel, const struct launch_config *config, uint32_t threads,
+static int find_variant(const struct device *device, struct device_kernel *kernel, const struct launch_config *config, uint32_t threads,
 			const struct kernel_variant **variant)
 {
 	bool small = true;
 	for (int i = 0; i < 3; i++)
 		small = small && (uint64_t)config->grid[i] * config->block[i] < UINT64_C(1) << 31;
-	if (config->cluster[0] > 1 || config->cluster[1] > 1 || config->cluster[2] > 1) {
-		log_error("kernel %s: launches in clusters of blocks are not supported", cpu_kernel_name(kernel));
-		return STATUS_NOT_SUPPORTED;
-	}
 	struct variant_key key = { { config->block[0], config->block[1], config->block[2] }, small, false };
 	int status = cpu_kernel_variant_get(kernel, key, variant);
 	if (status)
 		return status;
 	const struct kernel_info *info = &(*variant)->info;
-	if (align_up(info->shared_bytes, 16) + (uint64_t)config->dynamic_shared > SHARED_OPTIN ||
+	if (align_up(info->shared_bytes, 16) + (uint64_t)config->dynamic_shared > device->shared_optin ||
 	    (info->max_threads && threads > info->max_threads))
 		return STATUS_INVALID_VALUE;
 	return STATUS_SUCCESS;
@@ -418,14 +429,17 @@ static int find_variant(struct device_kernel *kernel, const struct launch_config
 static int launch_init(struct launch *launch, struct device *device, struct device_kernel *kernel, const struct launch_config *config)
 {
 	uint64_t blocks;
-	uint32_t threads;
+	uint32_t threads, cluster_blocks;
 	int status = check_shape(config, &blocks, &threads);
 	if (!status)
-		status = find_variant(kernel, config, threads, &launch->variant);
+		status = check_cluster(config, &cluster_blocks);
+	if (!status)
+		status = find_variant(device, kernel, config, threads, &launch->variant);
 	if (status)
 		return status;
 	launch->kernel = kernel;
 	launch->blocks = blocks;
+	launch->cluster_blocks = cluster_blocks;
 	launch->took_ns = 0;
 	if (!set_parameters(launch, config, &launch->variant->info))
 		return STATUS_OUT_OF_MEMORY;

@@ -78,6 +78,12 @@ void cpu_worker_fini(struct worker *worker)
 		worker->spare = run->next;
 		cpu_block_run_destroy(run);
 	}
+	while (worker->spare_clusters) {
+		struct cluster *cluster = worker->spare_clusters;
+		worker->spare_clusters = cluster->next;
+		munmap(cluster->map, cluster->map_bytes);
+		free(cluster);
+	}
 	fiber_release(&worker->main);
 	fiber_release(&worker->home);
 	if (worker->stack)
@@ -145,11 +151,80 @@ struct block_run *cpu_block_run_create(struct worker *worker)
 	}
 	run->block.worker = run;
 	run->block.smid = worker->number;
-	run->block.shared = run->shared_map;
 	run->block.shared_window = SHARED_WINDOW;
-	run->block.cluster_shared[0] = run->shared_map;
+	run->alone.size = 1;
+	run->alone.runs[0] = run;
 	return run;
 }
+
+/* ---- clusters --------------------------------------------------------------------------------- */
+
+/* The blocks' windows in a row, in the middle of what 32-bit shared addresses reach from any of them, or, where address
+ * space is limited, alone. */
+static bool map_cluster(struct cluster *cluster)
+{
+	const size_t windows = (size_t)CLUSTER_BLOCKS << CLUSTER_SHIFT;
+	for (size_t around = SHARED_RESERVE / 2;; around = 0) {
+		cluster->map_bytes = windows + 2 * around;
+		cluster->map = mmap(NULL, cluster->map_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (cluster->map != MAP_FAILED) {
+			cluster->shared = cluster->map + around;
+			return true;
+		}
+		if (!around)
+			return false;
+	}
+}
+
+struct cluster *cpu_cluster_take(struct worker *worker, uint32_t size)
+{
+	struct cluster *cluster = worker->spare_clusters;
+	if (cluster) {
+		worker->spare_clusters = cluster->next;
+	} else {
+		cluster = calloc(1, sizeof *cluster);
+		if (!cluster || !map_cluster(cluster)) {
+			free(cluster);
+			return NULL;
+		}
+	}
+	for (uint32_t rank = 0; rank < size; rank++) {
+		if (mprotect(cluster->shared + ((size_t)rank << CLUSTER_SHIFT), SHARED_WINDOW, PROT_READ | PROT_WRITE)) {
+			cpu_cluster_give(worker, cluster);
+			return NULL;
+		}
+	}
+	memset(cluster->runs, 0, sizeof cluster->runs);
+	cluster->size = size;
+	cluster->left = cluster->units = cluster->exited = cluster->arrived = cluster->phase = 0;
+	return cluster;
+}
+
+void cpu_cluster_give(struct worker *worker, struct cluster *cluster)
+{
+	cluster->next = worker->spare_clusters;
+	worker->spare_clusters = cluster;
+}
+
+void cpu_run_join(struct block_run *run, struct cluster *cluster, uint32_t rank)
+{
+	run->cluster = cluster;
+	cluster->runs[rank] = run;
+	cluster->units += run->units;
+	cluster->left++;
+	run->block.cluster_rank = rank;
+	run->block.shared = cluster->shared + ((size_t)rank << CLUSTER_SHIFT);
+	run->block.cluster_window = ((cluster->size - 1) << CLUSTER_SHIFT) + SHARED_WINDOW;
+}
+
+bool cpu_run_shares(const struct block_run *run, uint64_t address)
+{
+	const struct cluster *cluster = run->cluster;
+	const uint8_t *start = cluster == &run->alone ? run->shared_map : cluster->map;
+	return address - (uintptr_t)start < (cluster == &run->alone ? run->shared_map_bytes : cluster->map_bytes);
+}
+
+/* ---- what a block needs, on demand -------------------------------------------------------------- */
 
 static void stacks_free(struct block_run *run)
 {
@@ -263,7 +338,12 @@ bool cpu_run_bind(struct block_run *run, struct launch *launch, struct fiber *ho
 	memcpy(block->block, launch->abi.block, sizeof block->block);
 	memcpy(block->grid, launch->abi.grid, sizeof block->grid);
 	block->thread_count = threads;
+	block->shared = run->shared_map;
+	block->cluster_rank = 0;
+	block->cluster_window = SHARED_WINDOW;
 	run->units = (uint32_t)align_up(threads, WARP);
+	run->cluster = &run->alone;
+	run->alone.units = run->units;
 	run->lanes = info->flags & KERNEL_SUSPENDS ? info->lanes : threads;
 	run->lane_shift = info->flags & KERNEL_SUSPENDS ? (uint32_t)__builtin_ctz(info->lanes) : 31;
 	run->group_count = (threads + run->lanes - 1) / run->lanes;
@@ -286,9 +366,23 @@ bool cpu_run_bind(struct block_run *run, struct launch *launch, struct fiber *ho
 	return true;
 }
 
+/* Cluster launches count cluster after cluster, and in each its blocks by their ranks, x fastest. */
+static uint64_t number_in_grid(const struct launch *launch, uint64_t number)
+{
+	const uint32_t *grid = launch->abi.grid, *cluster = launch->abi.cluster;
+	uint64_t rank = number % launch->cluster_blocks, which = number / launch->cluster_blocks;
+	uint64_t across = grid[0] / cluster[0], down = grid[1] / cluster[1];
+	uint64_t x = which % across * cluster[0] + rank % cluster[0];
+	uint64_t y = which / across % down * cluster[1] + rank / cluster[0] % cluster[1];
+	uint64_t z = which / across / down * cluster[2] + rank / cluster[0] / cluster[1];
+	return (z * grid[1] + y) * grid[0] + x;
+}
+
 void cpu_run_set_block(struct block_run *run, uint64_t number)
 {
 	const uint32_t *grid = run->block.grid;
+	if (run->launch->cluster_blocks > 1)
+		number = number_in_grid(run->launch, number);
 	run->number = number;
 	run->block.index[0] = (uint32_t)(number % grid[0]);
 	run->block.index[1] = (uint32_t)(number / grid[0] % grid[1]);

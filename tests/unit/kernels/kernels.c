@@ -192,7 +192,7 @@ BODY
 	for (uint64_t round = 0; round < parameter(block, 2); round++) {
 		if (!first)
 			__atomic_fetch_add(&counts[round], 1, __ATOMIC_SEQ_CST);
-		block->services->grid_barrier(block, first, lanes_mask(first, end), 0);
+		block->services->grid_barrier(block, first, lanes_mask(first, end));
 		if (__atomic_load_n(&counts[round], __ATOMIC_SEQ_CST) == blocks)
 			__atomic_fetch_add(good, 1, __ATOMIC_SEQ_CST);
 	}
