@@ -224,6 +224,10 @@ static int attribute_of_properties(const struct device_properties *p, CUdevice_a
 	case CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH: *value = p->bus_width; break;
 	case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE: *value = p->l2_bytes; break;
 	case CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE: *value = p->l2_bytes / 4 * 3; break;
+	case CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_ALGORITHM_MASK:
+		*value = p->pageable_access ? CU_MEM_DECOMPRESS_ALGORITHM_LZ4 : CU_MEM_DECOMPRESS_UNSUPPORTED;
+		break;
+	case CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_MAXIMUM_LENGTH: *value = p->pageable_access ? DECOMPRESS_MOST : 0; break;
 	case CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID: *value = p->pci_domain; break;
 	case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID: *value = p->pci_bus; break;
 	case CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID: *value = p->pci_device; break;

@@ -34,7 +34,8 @@ enum {
 	DRIVER_VERSION = 13000, /* CUDA 13.0 */
 	WARP_SIZE = 32,
 	MAX_BLOCK_THREADS = 1024,
-	MAX_PARAMETER_BYTES = 32764
+	MAX_PARAMETER_BYTES = 32764,
+	DECOMPRESS_MOST = 1 << 30 /* bytes of an item, compressed or not */
 };
 
 /* ---- the driver and its devices ---------------------------------------------------------------- */

@@ -22,13 +22,6 @@
 
 enum { IPC_MAGIC = 0x43504944 };
 
-struct ipc_handle { /* what the 64 bytes of a CUipcMemHandle and a CUipcEventHandle say */
-	uint32_t magic, is_event;
-	int32_t process, file;
-	uint64_t inode;        /* of the file: tells a number that was reused */
-	uint64_t offset, size; /* of the allocation in the file */
-	int32_t device;
-};
 _Static_assert(sizeof(struct ipc_handle) <= CU_IPC_HANDLE_SIZE, "handles of other processes are 64 bytes");
 
 struct shared_event { /* the page */
@@ -46,7 +39,7 @@ static size_t page_bytes(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-static CUresult file_create(size_t size, int *out)
+CUresult ipc_file(size_t size, int *out)
 {
 	int file = memfd_create("dragoman-ipc", MFD_CLOEXEC);
 
@@ -68,14 +61,14 @@ static uint64_t inode_of(int file)
 }
 
 /* A descriptor of this process for the file behind the handle. */
-static CUresult handle_open(const struct ipc_handle *handle, bool is_event, int *out)
+static CUresult handle_open(const struct ipc_handle *handle, bool is_event, bool own, int *out)
 {
 	char path[64];
 	int file;
 
 	if (handle->magic != IPC_MAGIC || handle->is_event != is_event)
 		return api_error(CUDA_ERROR_INVALID_VALUE, "the handle was not made for that");
-	if (handle->process == getpid())
+	if (handle->process == getpid() && !own)
 		return api_error(CUDA_ERROR_INVALID_CONTEXT, "a process cannot open what it shares itself");
 	snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)handle->process, (int)handle->file);
 	file = open(path, O_RDWR | O_CLOEXEC);
@@ -97,16 +90,16 @@ struct ipc_memory { /* owner of an exported allocation */
 	size_t size, offset;
 };
 
-/* Moves the pages into a file. Neighbours on the first and last page come along; their contents stay. */
-static CUresult move_into_file(const struct allocation *allocation, struct ipc_memory *memory)
+/* Neighbours on the first and last page come along; their contents stay. */
+static CUresult move_into_file(uintptr_t base, size_t size, struct ipc_memory *memory)
 {
 	size_t page = page_bytes();
-	uintptr_t first = allocation->base & ~(page - 1), end = align_up(allocation->base + allocation->size, page);
+	uintptr_t first = base & ~(page - 1), end = align_up(base + size, page);
 	void *at;
 	CUresult status;
 
-	*memory = (struct ipc_memory){-1, (uint8_t *)first, end - first, allocation->base - first};
-	status = file_create(memory->size, &memory->file);
+	*memory = (struct ipc_memory){-1, (uint8_t *)first, end - first, base - first};
+	status = ipc_file(memory->size, &memory->file);
 	if (status)
 		return status;
 	at = mmap(NULL, memory->size, PROT_READ | PROT_WRITE, MAP_SHARED, memory->file, 0);
@@ -121,6 +114,61 @@ static CUresult move_into_file(const struct allocation *allocation, struct ipc_m
 		return api_error(CUDA_ERROR_OPERATING_SYSTEM, "mmap: %s", strerror(errno));
 	}
 	return CUDA_SUCCESS;
+}
+
+CUresult ipc_share(uintptr_t base, size_t size, struct ipc_memory **out)
+{
+	struct ipc_memory *memory = malloc(sizeof *memory);
+	CUresult status = memory ? move_into_file(base, size, memory) : CUDA_ERROR_OUT_OF_MEMORY;
+
+	if (status)
+		free(memory);
+	else
+		*out = memory;
+	return status;
+}
+
+void ipc_unshare(struct ipc_memory *memory, uintptr_t base, size_t size)
+{
+	size_t page = page_bytes();
+	uint8_t *first = (uint8_t *)align_up(base, page), *end = (uint8_t *)((base + size) & ~(page - 1)); /* its own whole pages */
+
+	if (end > first)
+		mmap(first, (size_t)(end - first), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	close(memory->file);
+	free(memory);
+}
+
+struct ipc_handle ipc_describe(const struct ipc_memory *memory, size_t size, int device)
+{
+	return (struct ipc_handle){IPC_MAGIC, 0, getpid(), memory->file, inode_of(memory->file), memory->offset, size, device};
+}
+
+CUresult ipc_map(const struct ipc_handle *handle, bool own, uintptr_t *base)
+{
+	uint8_t *at;
+	int file;
+	CUresult status = handle_open(handle, false, own, &file);
+
+	if (status)
+		return status;
+	if (handle->offset >= page_bytes() || !handle->size || handle->size > SIZE_MAX / 2) {
+		close(file);
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	at = mmap(NULL, align_up(handle->offset + handle->size, page_bytes()), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	close(file);
+	if (at == MAP_FAILED)
+		return CUDA_ERROR_MAP_FAILED;
+	*base = (uintptr_t)at + handle->offset;
+	return CUDA_SUCCESS;
+}
+
+void ipc_unmap(uintptr_t base, size_t size)
+{
+	uintptr_t first = base & ~(page_bytes() - 1);
+
+	munmap((void *)first, align_up(base + size, page_bytes()) - first);
 }
 
 static void set_owner(struct allocation *allocation, void *owner)
@@ -142,14 +190,9 @@ static CUresult export_locked(const struct allocation *found, struct ipc_memory 
 	status = context_synchronize(found->context); /* nothing may write while the pages are copied */
 	if (status)
 		return status;
-	memory = malloc(sizeof *memory);
-	if (!memory)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	status = move_into_file(found, memory);
-	if (status) {
-		free(memory);
+	status = ipc_share(found->base, found->size, &memory);
+	if (status)
 		return status;
-	}
 	memory_map_edit(found->base, set_owner, memory);
 	*out = memory;
 	return CUDA_SUCCESS;
@@ -157,19 +200,8 @@ static CUresult export_locked(const struct allocation *found, struct ipc_memory 
 
 void ipc_memory_release(struct allocation *allocation)
 {
-	struct ipc_memory *memory = allocation->owner;
-	size_t page = page_bytes();
-	uint8_t *first, *end;
-
-	if (allocation->kind != MEMORY_DEVICE || !memory)
-		return;
-	/* Its own whole pages are no longer shared. */
-	first = (uint8_t *)align_up(allocation->base, page);
-	end = (uint8_t *)((allocation->base + allocation->size) & ~(page - 1));
-	if (end > first)
-		mmap(first, (size_t)(end - first), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-	close(memory->file);
-	free(memory);
+	if (allocation->kind == MEMORY_DEVICE && allocation->owner)
+		ipc_unshare(allocation->owner, allocation->base, allocation->size);
 	allocation->owner = NULL;
 }
 
@@ -193,8 +225,7 @@ CUresult impl_cuIpcGetMemHandle(CUipcMemHandle *out, CUdeviceptr pointer)
 	pthread_mutex_unlock(&export_lock);
 	if (status)
 		return status;
-	handle = (struct ipc_handle){IPC_MAGIC, 0, getpid(), memory->file, inode_of(memory->file), memory->offset, found.size,
-				     found.device->ordinal};
+	handle = ipc_describe(memory, found.size, found.device->ordinal);
 	memset(out, 0, sizeof *out);
 	memcpy(out, &handle, sizeof handle);
 	return CUDA_SUCCESS;
@@ -204,40 +235,29 @@ CUresult impl_cuIpcOpenMemHandle_v2(CUdeviceptr *pointer, CUipcMemHandle bytes, 
 {
 	struct ipc_handle handle;
 	struct allocation *allocation;
-	uint8_t *at;
-	size_t mapped;
-	int file;
+	uintptr_t base;
 	CUresult status;
 
 	REQUIRE_CONTEXT(context);
 	if (!pointer || flags & ~(unsigned)CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS)
 		return CUDA_ERROR_INVALID_VALUE;
 	memcpy(&handle, &bytes, sizeof handle);
-	status = handle_open(&handle, false, &file);
+	status = ipc_map(&handle, false, &base);
 	if (status)
 		return status;
-	if (handle.offset >= page_bytes() || handle.size > SIZE_MAX / 2) {
-		close(file);
-		return CUDA_ERROR_INVALID_VALUE;
-	}
-	mapped = align_up(handle.offset + handle.size, page_bytes());
-	at = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-	close(file);
 	allocation = calloc(1, sizeof *allocation);
-	if (at == MAP_FAILED || !allocation) {
-		if (at != MAP_FAILED)
-			munmap(at, mapped);
-		free(allocation);
-		return CUDA_ERROR_MAP_FAILED;
+	if (!allocation) {
+		ipc_unmap(base, handle.size);
+		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	allocation->kind = MEMORY_IPC;
-	allocation->base = (uintptr_t)at + handle.offset;
+	allocation->base = base;
 	allocation->size = handle.size;
 	allocation->context = context;
 	allocation->device = context->device;
 	status = memory_map_add(allocation);
 	if (status) {
-		munmap(at, mapped);
+		ipc_unmap(base, handle.size);
 		free(allocation);
 		return CUDA_ERROR_MAP_FAILED;
 	}
@@ -252,9 +272,7 @@ CUresult impl_cuIpcOpenMemHandle(CUdeviceptr *pointer, CUipcMemHandle handle, un
 
 void ipc_memory_close(const struct allocation *allocation)
 {
-	uintptr_t first = allocation->base & ~(page_bytes() - 1);
-
-	munmap((void *)first, align_up(allocation->base + allocation->size, page_bytes()) - first);
+	ipc_unmap(allocation->base, allocation->size);
 }
 
 CUresult impl_cuIpcCloseMemHandle(CUdeviceptr pointer)
@@ -422,7 +440,7 @@ CUresult impl_cuIpcGetEventHandle(CUipcEventHandle *out, CUevent event_handle)
 		return api_error(CUDA_ERROR_INVALID_VALUE, "the event was not made to be shared");
 	pthread_mutex_lock(&event->lock);
 	if (!event->ipc) {
-		status = file_create(page_bytes(), &file);
+		status = ipc_file(page_bytes(), &file);
 		if (!status)
 			status = ipc_event_create(file, true, &event->ipc);
 		/* What was recorded before counts as reached once it is: the host waits for it here. */
@@ -453,7 +471,7 @@ CUresult impl_cuIpcOpenEventHandle(CUevent *out, CUipcEventHandle bytes)
 	if (!out)
 		return CUDA_ERROR_INVALID_VALUE;
 	memcpy(&handle, &bytes, sizeof handle);
-	status = handle_open(&handle, true, &file);
+	status = handle_open(&handle, true, false, &file);
 	if (!status) {
 		status = impl_cuEventCreate(out, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING);
 		if (status)

@@ -4,6 +4,26 @@
 
 #include "driver/driver.h"
 
+struct ipc_handle { /* what the 64 bytes of a CUipcMemHandle, a CUipcEventHandle and a CUmemPoolPtrExportData say */
+	uint32_t magic, is_event;
+	int32_t process, file;
+	uint64_t inode;        /* of the file: tells a number that was reused */
+	uint64_t offset, size; /* of the allocation in the file */
+	int32_t device;
+};
+
+struct ipc_memory; /* a range of this process's memory that others may map */
+/* Moves the pages of the range into a file, at their place; nothing may write there meanwhile. */
+CUresult ipc_share(uintptr_t base, size_t size, struct ipc_memory **out);
+/* The range is private again, its contents are lost. */
+void ipc_unshare(struct ipc_memory *memory, uintptr_t base, size_t size);
+struct ipc_handle ipc_describe(const struct ipc_memory *memory, size_t size, int device);
+/* Maps what a process shares; `own`: it may be this one. ipc_unmap() undoes it. */
+CUresult ipc_map(const struct ipc_handle *handle, bool own, uintptr_t *base);
+void ipc_unmap(uintptr_t base, size_t size);
+/* A file that other processes may be given; CUDA_ERROR_OPERATING_SYSTEM, CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult ipc_file(size_t size, int *file);
+
 struct ipc_event;
 void ipc_event_release(struct ipc_event *ipc);
 /* Has another process made the event? Then it is what that process recorded last that counts. */

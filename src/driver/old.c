@@ -311,3 +311,33 @@ CUresult impl_cuMemsetD2D32(CUdeviceptr_v1 to, unsigned int pitch, unsigned int 
 {
 	return impl_cuMemsetD2D32_v2(to, pitch, value, width, height);
 }
+
+/* ---- texture references ------------------------------------------------------------------------------------------- */
+
+CUresult impl_cuTexRefSetAddress(unsigned int *offset, CUtexref reference, CUdeviceptr_v1 pointer, unsigned int bytes)
+{
+	size_t before;
+	CUresult status = impl_cuTexRefSetAddress_v2(offset ? &before : NULL, reference, pointer, bytes);
+
+	if (!status && offset)
+		*offset = (unsigned)before;
+	return status;
+}
+
+CUresult impl_cuTexRefSetAddress2D(CUtexref reference, const CUDA_ARRAY_DESCRIPTOR_v1 *d, CUdeviceptr_v1 pointer, unsigned int pitch)
+{
+	CUDA_ARRAY_DESCRIPTOR full;
+
+	if (!d)
+		return impl_cuTexRefSetAddress2D_v3(reference, NULL, pointer, pitch);
+	full = (CUDA_ARRAY_DESCRIPTOR){d->Width, d->Height, d->Format, d->NumChannels};
+	return impl_cuTexRefSetAddress2D_v3(reference, &full, pointer, pitch);
+}
+
+CUresult impl_cuTexRefGetAddress(CUdeviceptr_v1 *pointer, CUtexref reference)
+{
+	CUdeviceptr full;
+	CUresult status = impl_cuTexRefGetAddress_v2(pointer ? &full : NULL, reference);
+
+	return status ? status : narrow(full, pointer);
+}

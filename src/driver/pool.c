@@ -6,39 +6,14 @@
 #include "driver/pool.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "api/cuda_impl.h"
 #include "driver/capture.h"
 #include "driver/graph.h"
+#include "driver/ipc.h"
 
-enum { CLASSES = 256, STEPS = 4, CLASS_UNIT = 512 }; /* four classes to a power of two: at most a quarter is lost */
-
-struct pool_block {
-	struct pool_block *next;
-	uintptr_t base;
-	size_t size;          /* of its class */
-	struct queue *queue;  /* that the free is in; NULL: nothing to wait for */
-	uint64_t ticket;
-};
-
-struct pool_state {
-	pthread_mutex_t lock;
-	struct pool_block *free[CLASSES];
-	uint64_t threshold, reserved, reserved_high, used, used_high;
-	int reuse[3];
-	CUmemAccess_flags access[64];
-};
-
-struct pool {
-	struct handle handle;
-	struct driver_device *device; /* whose memory it is */
-	bool is_default, host;
-	CUmemPoolProps properties;
-	_Atomic uint32_t uses;        /* the program's, and one for each allocation */
-	struct pool_state *state;
-};
-
-HANDLE_FITS(struct pool);
+enum { STEPS = 4, CLASS_UNIT = 512 }; /* four classes to a power of two: at most a quarter is lost */
 
 /* ---- classes ------------------------------------------------------------------------------------------------------ */
 
@@ -47,7 +22,7 @@ static unsigned size_class(size_t size, size_t *class_size)
 	size_t unit = CLASS_UNIT;
 	unsigned class = 0;
 
-	while (size > unit * 2 && class < CLASSES - 2 * STEPS) {
+	while (size > unit * 2 && class < POOL_CLASSES - 2 * STEPS) {
 		unit *= 2;
 		class += STEPS;
 	}
@@ -90,7 +65,7 @@ static void trim_locked(struct pool *pool, uint64_t keep)
 {
 	struct pool_state *state = pool->state;
 
-	for (unsigned class = CLASSES; class-- > 0 && state->reserved > keep;) {
+	for (unsigned class = POOL_CLASSES; class-- > 0 && state->reserved > keep;) {
 		for (struct pool_block **link = &state->free[class]; *link && state->reserved > keep;) {
 			struct pool_block *block = *link;
 
@@ -100,7 +75,9 @@ static void trim_locked(struct pool *pool, uint64_t keep)
 			}
 			*link = block->next;
 			block_settle(block);
-			pool->device->ops->release(pool->device->device, (void *)block->base);
+			if (block->shared)
+				ipc_unshare(block->shared, block->base, align_up(block->size, (size_t)sysconf(_SC_PAGESIZE)));
+			pool->device->ops->release(pool->device->device, block->memory);
 			state->reserved -= block->size;
 			free(block);
 		}
@@ -111,21 +88,22 @@ static CUresult take_fresh(struct pool *pool, size_t size, struct pool_block **o
 {
 	const struct device_ops *ops = pool->device->ops;
 	struct pool_block *block = calloc(1, sizeof *block);
-	void *memory;
+	/* What other processes may map has pages of its own. */
+	size_t page = pool->properties.handleTypes ? (size_t)sysconf(_SC_PAGESIZE) : 0;
 	CUresult status;
 
 	if (!block)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	status = (CUresult)ops->allocate(pool->device->device, size, &memory);
+	status = (CUresult)ops->allocate(pool->device->device, page ? align_up(size, page) + page : size, &block->memory);
 	if (status) {
 		pools_trim(pool->device);
-		status = (CUresult)ops->allocate(pool->device->device, size, &memory);
+		status = (CUresult)ops->allocate(pool->device->device, page ? align_up(size, page) + page : size, &block->memory);
 	}
 	if (status) {
 		free(block);
 		return status;
 	}
-	block->base = (uintptr_t)memory;
+	block->base = page ? align_up((uintptr_t)block->memory, page) : (uintptr_t)block->memory;
 	block->size = size;
 	*out = block;
 	return CUDA_SUCCESS;
@@ -192,7 +170,7 @@ static void pool_drop(struct pool *pool)
 {
 	if (atomic_fetch_sub(&pool->uses, 1) != 1)
 		return;
-	for (unsigned class = 0; class < CLASSES; class++) { /* nobody can use the pool any more: wait for its last frees */
+	for (unsigned class = 0; class < POOL_CLASSES; class++) { /* nobody can use the pool any more: wait for its last frees */
 		for (struct pool_block *block = pool->state->free[class]; block; block = block->next) {
 			if (block->queue)
 				block->queue->context->ops->queue_synchronize(block->queue->device_queue, block->ticket);
@@ -200,6 +178,8 @@ static void pool_drop(struct pool *pool)
 		}
 	}
 	trim_locked(pool, 0);
+	if (pool->file)
+		close(pool->file);
 	pthread_mutex_destroy(&pool->state->lock);
 	free(pool->state);
 	handle_destroy(pool);
@@ -211,6 +191,11 @@ static void give_back(struct pool *pool, struct pool_block *block, struct queue 
 	size_t unused;
 	unsigned class = size_class(block->size, &unused);
 
+	if (pool->imported) {
+		pool_block_unmap(block, queue);
+		pool_drop(pool);
+		return;
+	}
 	if (queue) {
 		queue_hold(queue);
 		block->ticket = queue_last(queue);
@@ -258,7 +243,7 @@ void pools_forget_context(struct context *context)
 {
 	for (struct pool *pool = handle_next(NULL, HANDLE_POOL); pool; pool = handle_next(pool, HANDLE_POOL)) {
 		pthread_mutex_lock(&pool->state->lock);
-		for (unsigned class = 0; class < CLASSES; class++)
+		for (unsigned class = 0; class < POOL_CLASSES; class++)
 			for (struct pool_block *block = pool->state->free[class]; block; block = block->next)
 				if (block->queue && block->queue->context == context)
 					block_settle(block);
@@ -273,7 +258,7 @@ unsigned pool_handle_types(const struct allocation *allocation)
 
 /* ---- pools as objects ----------------------------------------------------------------------------------------------- */
 
-static struct pool *pool_new(struct driver_device *device)
+struct pool *pool_new(struct driver_device *device)
 {
 	struct pool *pool = handle_create(HANDLE_POOL);
 
@@ -308,7 +293,7 @@ static CUresult default_pool(struct driver_device *device, bool current, struct 
 	return *out ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-static CUresult pool_find(CUmemoryPool handle, struct pool **pool)
+CUresult pool_find(CUmemoryPool handle, struct pool **pool)
 {
 	REQUIRE_READY();
 	*pool = handle_check(handle, HANDLE_POOL);
@@ -359,7 +344,7 @@ CUresult impl_cuDeviceSetMemPool(CUdevice dev, CUmemoryPool handle)
 		return status;
 	if (!device)
 		return CUDA_ERROR_INVALID_DEVICE;
-	if (pool->device != device || pool->host)
+	if (pool->device != device || pool->host || pool->imported)
 		return api_error(CUDA_ERROR_INVALID_VALUE, "the pool is not of that device");
 	pthread_mutex_lock(&device->lock);
 	device->current_pool = pool;
@@ -396,8 +381,9 @@ static CUresult pool_create(CUmemoryPool *handle, const CUmemPoolProps *properti
 		return status;
 	if (properties->allocType != CU_MEM_ALLOCATION_TYPE_PINNED && properties->allocType != CU_MEM_ALLOCATION_TYPE_MANAGED)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (properties->handleTypes & ~CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
-		return api_error(CUDA_ERROR_NOT_SUPPORTED, "pools are shared by file descriptors only");
+	if (properties->handleTypes & ~CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
+	    (properties->handleTypes && !device->properties.pageable_access))
+		return api_error(CUDA_ERROR_NOT_SUPPORTED, "pools are shared by file descriptors only, on devices with the host's memory");
 	pool = pool_new(device);
 	if (!pool)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -604,6 +590,8 @@ static CUresult allocate(CUdeviceptr *pointer, size_t size, struct pool *pool, C
 		if (status)
 			return status;
 	}
+	if (pool->imported)
+		return api_error(CUDA_ERROR_INVALID_VALUE, "only the process that made the pool allocates from it");
 	if (atomic_load_explicit(&stream->capture, memory_order_acquire))
 		return capture_allocate(stream, pool, size, pointer);
 	return pool_allocate(pool, size, stream, pointer);

@@ -445,15 +445,24 @@ CUresult impl_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, 
 
 CUresult impl_cuMemMapArrayAsync(CUarrayMapInfo *list, unsigned int count, CUstream stream)
 {
-	REQUIRE_READY();
-	(void)list, (void)count, (void)stream;
+	struct stream *found;
+	CUresult status = stream_require(stream, &found);
+
+	if (status)
+		return status;
+	if (!list || !count)
+		return CUDA_ERROR_INVALID_VALUE;
 	return api_error(CUDA_ERROR_NOT_SUPPORTED, "sparse arrays are not supported");
 }
 
 CUresult impl_cuMemGetHandleForAddressRange(void *handle, CUdeviceptr pointer, size_t size, CUmemRangeHandleType type,
 					    unsigned long long flags)
 {
+	struct allocation found;
+
 	REQUIRE_READY();
-	(void)handle, (void)pointer, (void)size, (void)type, (void)flags;
+	if (!handle || !size || type != CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD || flags & ~(unsigned long long)CU_MEM_RANGE_FLAG_DMA_BUF_MAPPING_TYPE_PCIE ||
+	    !memory_is_device((uintptr_t)pointer, size, &found))
+		return CUDA_ERROR_INVALID_VALUE;
 	return api_error(CUDA_ERROR_NOT_SUPPORTED, "memory has no DMA-BUF handles here");
 }

@@ -363,7 +363,9 @@ static void test_cost(void)
 			relaunch = now_us() - from;
 	}
 	printf("%d launches %.1f us, relaunched as a graph %.1f us: %.2f\n", CHAIN, launches, relaunch, relaunch / launches);
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__) /* then it is the checks that cost */
 	CHECK(relaunch < 0.6 * launches);
+#endif
 	CHECK_OK(cuGraphExecDestroy(exec));
 	CHECK_OK(cuGraphDestroy(graph));
 }
