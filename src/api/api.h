@@ -18,6 +18,8 @@
  * kernel that cannot be compiled, a fault, a call that is not supported) as a warning.
  * `code` is a CUresult or a cudaError_t: their numbers agree. */
 int api_error(int code, const char *format, ...) PRINTF_LIKE(2, 3);
+/* Every message of api_error() goes to the observer too, whatever the log's level; NULL: to none. */
+void api_error_observe(void (*observer)(const char *message));
 
 /* The API function that this thread is in, such as "cuMemAlloc_v2"; "" outside of any. The text
  * is valid until the thread calls again. */

@@ -1,6 +1,7 @@
 /* Status codes: their names and texts, and the log line where one arises. */
 #include "api/api.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 
 #include "api/status.h"
@@ -45,12 +46,20 @@ static bool is_grave(int code)
 	}
 }
 
+static _Atomic(void (*)(const char *)) error_observer;
+
+void api_error_observe(void (*observer)(const char *message))
+{
+	atomic_store_explicit(&error_observer, observer, memory_order_release);
+}
+
 int api_error(int code, const char *format, ...)
 {
 	enum log_level level = is_grave(code) ? LOG_WARN : LOG_INFO;
-	if (!log_enabled(level))
+	void (*observer)(const char *) = atomic_load_explicit(&error_observer, memory_order_acquire);
+	if (!log_enabled(level) && !observer)
 		return code;
-	char message[1024];
+	char message[1024], line[1200];
 	va_list arguments;
 	va_start(arguments, format);
 	vsnprintf(message, sizeof message, format, arguments);
@@ -58,6 +67,10 @@ int api_error(int code, const char *format, ...)
 	const struct api_status *status = api_status_find(code);
 	const char *name = !status ? "?" : status->driver_name ? status->driver_name : status->runtime_name;
 	const char *function = api_function_name();
-	log_line(level, "%s%s%s (%s)", function, *function ? ": " : "", message, name);
+	snprintf(line, sizeof line, "%s%s%s (%s)", function, *function ? ": " : "", message, name);
+	if (log_enabled(level))
+		log_line(level, "%s", line);
+	if (observer)
+		observer(line);
 	return code;
 }

@@ -594,12 +594,20 @@ CUresult impl_cuCtxAttach(CUcontext *context, unsigned int flags)
 	REQUIRE_CONTEXT(current);
 	if (!context || flags)
 		return CUDA_ERROR_INVALID_VALUE;
+	atomic_fetch_add(&current->attached, 1);
 	*context = (CUcontext)current;
 	return CUDA_SUCCESS;
 }
 
+/* The last use of it is that of the thread that made it. */
 CUresult impl_cuCtxDetach(CUcontext handle)
 {
+	struct context *context = context_check(handle);
+	unsigned uses = context ? atomic_load(&context->attached) : 0;
+
+	while (uses)
+		if (atomic_compare_exchange_weak(&context->attached, &uses, uses - 1))
+			return CUDA_SUCCESS;
 	return impl_cuCtxDestroy_v2(handle);
 }
 

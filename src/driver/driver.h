@@ -103,6 +103,7 @@ struct context {
 	_Atomic bool live;          /* started and not yet destroyed or reset */
 	bool primary, of_runtime;   /* of_runtime: the runtime holds its handle and activates it by use */
 	unsigned flags, api_version;
+	_Atomic unsigned attached;  /* cuCtxAttach() without cuCtxDetach() */
 	CUfunc_cache cache_config;
 	CUsharedconfig shared_config;
 	size_t limits[CONTEXT_LIMITS];

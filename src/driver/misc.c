@@ -1,4 +1,4 @@
-/* Small parts of the API: profiler control, core dumps, the error log, notifications. CUDA Driver API 6.33, 6.35, 6.36, 6.40.
+/* Small parts of the API: profiler control, core dumps, notifications. CUDA Driver API 6.33, 6.35, 6.36.
  * Core dumps of a device are not made here; what a program sets is kept, because it asks for it again. */
 #define _GNU_SOURCE
 #include "driver/driver.h"
@@ -114,73 +114,12 @@ CUresult impl_cuCoredumpSetAttributeGlobal(CUcoredumpSettings setting, void *val
 	return dump_set(setting, value, size);
 }
 
-/* ---- the error log: nothing is ever in it; DRAGOMAN_LOG is where messages go ----------------------------------------------- */
+/* ---- notifications: a device of ours is never told to give up memory -------------------------------------------------------- */
 
-struct entry { /* behind callback handles of logs and notifications */
+struct entry { /* behind CUasyncCallbackHandle */
 	struct handle handle;
 	CUdevice device;
 };
-
-CUresult impl_cuLogsRegisterCallback(CUlogsCallback function, void *data, CUlogsCallbackHandle *handle)
-{
-	struct entry *entry;
-
-	(void)data;
-	if (!function)
-		return CUDA_ERROR_INVALID_VALUE;
-	entry = handle_create(HANDLE_LOG_CALLBACK);
-	if (!entry)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	if (handle)
-		*handle = (CUlogsCallbackHandle)entry;
-	return CUDA_SUCCESS;
-}
-
-CUresult impl_cuLogsUnregisterCallback(CUlogsCallbackHandle handle)
-{
-	struct entry *entry = handle_check(handle, HANDLE_LOG_CALLBACK);
-
-	if (!entry)
-		return CUDA_ERROR_INVALID_VALUE;
-	handle_destroy(entry);
-	return CUDA_SUCCESS;
-}
-
-CUresult impl_cuLogsCurrent(CUlogIterator *iterator, unsigned int flags)
-{
-	if (!iterator || flags)
-		return CUDA_ERROR_INVALID_VALUE;
-	*iterator = 0;
-	return CUDA_SUCCESS;
-}
-
-CUresult impl_cuLogsDumpToFile(CUlogIterator *iterator, const char *path, unsigned int flags)
-{
-	FILE *file;
-
-	if (!path || flags)
-		return CUDA_ERROR_INVALID_VALUE;
-	file = fopen(path, "ae");
-	if (!file)
-		return CUDA_ERROR_INVALID_VALUE;
-	fclose(file);
-	if (iterator)
-		*iterator = 0;
-	return CUDA_SUCCESS;
-}
-
-CUresult impl_cuLogsDumpToMemory(CUlogIterator *iterator, char *buffer, size_t *size, unsigned int flags)
-{
-	if (!buffer || !size || !*size || flags)
-		return CUDA_ERROR_INVALID_VALUE;
-	buffer[0] = '\0';
-	*size = 0;
-	if (iterator)
-		*iterator = 0;
-	return CUDA_SUCCESS;
-}
-
-/* ---- notifications: a device of ours is never told to give up memory -------------------------------------------------------- */
 
 CUresult impl_cuDeviceRegisterAsyncNotification(CUdevice dev, CUasyncCallback function, void *data, CUasyncCallbackHandle *handle)
 {
