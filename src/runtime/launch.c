@@ -113,6 +113,56 @@ cudaError_t impl___cudaLaunchKernel(cudaKernel_t handle, dim3 grid, dim3 block, 
 		       launch((CUfunction)kernel, grid, block, arguments, shared, stream, false);
 }
 
+/* ---- CUDA 6 and before: a configuration, arguments one by one, the launch ------------------------------------------------- */
+
+enum { OLD_ARGUMENT_BYTES = 4096 };
+
+/* Of the launch that is being prepared. Launches within its arguments are through before its own first argument is set. */
+static _Thread_local struct {
+	size_t size;
+	_Alignas(16) unsigned char bytes[OLD_ARGUMENT_BYTES];
+} old_arguments;
+
+cudaError_t impl_cudaConfigureCall(dim3 grid, dim3 block, size_t shared, cudaStream_t stream)
+{
+	old_arguments.size = 0;
+	return impl___cudaPushCallConfiguration(grid, block, shared, stream) ? runtime_thread.last_error : cudaSuccess;
+}
+
+cudaError_t impl_cudaSetupArgument(const void *argument, size_t size, size_t offset)
+{
+	if (!runtime_thread.configuration_count)
+		return runtime_fail(cudaErrorMissingConfiguration, "no launch is configured");
+	if (!argument || offset > OLD_ARGUMENT_BYTES || size > OLD_ARGUMENT_BYTES - offset)
+		return runtime_result(cudaErrorInvalidValue);
+	memcpy(old_arguments.bytes + offset, argument, size);
+	old_arguments.size = offset + size > old_arguments.size ? offset + size : old_arguments.size;
+	return cudaSuccess;
+}
+
+cudaError_t impl_cudaLaunch(const void *symbol)
+{
+	dim3 grid, block;
+	size_t shared;
+	cudaStream_t stream;
+	CUfunction function;
+	cudaError_t error = impl___cudaPopCallConfiguration(&grid, &block, &shared, &stream);
+	if (error)
+		return error;
+	RUNTIME_REQUIRE();
+	error = register_find_function(symbol, &function);
+	if (error || shared > UINT32_MAX)
+		return runtime_result(error ? error : cudaErrorInvalidValue);
+	void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, old_arguments.bytes, CU_LAUNCH_PARAM_BUFFER_SIZE, &old_arguments.size,
+			  CU_LAUNCH_PARAM_END };
+	CUresult result = cuLaunchKernel(function, grid.x, grid.y, grid.z, block.x, block.y, block.z, (unsigned)shared,
+					 stream ? stream : runtime_default_stream(), NULL, old_arguments.size ? extra : NULL);
+	old_arguments.size = 0;
+	return result ? runtime_result(launch_error(result, grid, block)) : cudaSuccess;
+}
+
+/* ---- with attributes --------------------------------------------------------------------------------------------------------- */
+
 CUlaunchConfig launch_config_to_driver(const cudaLaunchConfig_t *config)
 {
 	cudaStream_t stream = config->stream ? config->stream : runtime_default_stream();

@@ -13,12 +13,14 @@ struct registered_module {
 	CUlibrary library;
 	struct registered_kernel *kernels;
 	struct registered_variable *variables;
+	struct registered_reference *references;
 };
 
 /* Both maps go from the eight bytes of a host address, which lie in the entries. */
 static pthread_rwlock_t maps_lock = PTHREAD_RWLOCK_INITIALIZER;
 static struct map kernel_map, variable_map;
 static struct map managed_map; /* by the place of the managed variable, once it has one */
+static struct map reference_map;
 static struct map handle_map; /* CUkernel -> struct registered_kernel, for cudaGraphKernelNodeGetParams() */
 
 static void *map_find_address(const struct map *map, const void *address)
@@ -150,6 +152,17 @@ cudaError_t register_find_variable(const void *symbol, CUdeviceptr *address, siz
 	return result == CUDA_ERROR_NOT_FOUND ? cudaErrorInvalidSymbol : (cudaError_t)result;
 }
 
+cudaError_t register_find_reference(const void *host, bool surface, struct registered_reference **found, CUmodule *module)
+{
+	cudaError_t none = surface ? cudaErrorInvalidSurface : cudaErrorInvalidTexture;
+	struct registered_reference *reference = map_find_address(&reference_map, host);
+	if (!reference || reference->surface != surface)
+		return (cudaError_t)api_error(none, "%p is no reference that the program registered", host);
+	cudaError_t error = module_load(reference->module);
+	*found = reference;
+	return error ? error : (cudaError_t)cuLibraryGetModule(module, reference->module->library);
+}
+
 /* ---- what compiled programs call ------------------------------------------------------------------------------------------- */
 
 void **impl___cudaRegisterFatBinary(void *wrapper)
@@ -167,10 +180,19 @@ void impl___cudaRegisterFatBinaryEnd(void **handle)
 	(void)handle; /* everything has been registered: nothing to do, as the code is opened on first use */
 }
 
-void impl___cudaRegisterUnifiedTable(void)
+void impl___cudaRegisterUnifiedTable(void **handle, void *functions, size_t function_bytes, void *data, size_t data_bytes)
 {
-	/* Announces a table for calls from the device to host functions, which no device here makes. */
+	/* A table for calls from the device to host functions, which no device here makes. */
+	(void)handle, (void)functions, (void)function_bytes, (void)data, (void)data_bytes;
 }
+API_ACCEPTED(__cudaRegisterUnifiedTable);
+
+/* Of a form of the runtime that only Windows has; elsewhere there is nothing to be had. */
+void *impl___cudaGetProcAddress(void)
+{
+	return NULL;
+}
+API_ACCEPTED(__cudaGetProcAddress);
 
 static void kernel_release(struct registered_kernel *kernel)
 {
@@ -195,6 +217,11 @@ void impl___cudaUnregisterFatBinary(void **handle)
 		map_remove_address_locked(&variable_map, &variable->host, variable);
 		map_remove_address_locked(&managed_map, &variable->place, variable);
 		free(variable);
+	}
+	for (struct registered_reference *reference = module->references, *next; reference; reference = next) {
+		next = reference->next;
+		map_remove_address_locked(&reference_map, &reference->host, reference);
+		free(reference);
 	}
 	pthread_rwlock_unlock(&maps_lock);
 	if (module->library)
@@ -256,6 +283,38 @@ void impl___cudaRegisterManagedVar(void **handle, void **pointer, char *device, 
 {
 	(void)device, (void)external, (void)global;
 	variable_add(handle, pointer, name, size, constant, pointer);
+}
+
+static void reference_add(void **handle, const void *host, const char *name, bool surface, bool normalized_read)
+{
+	struct registered_module *module = (struct registered_module *)handle;
+	struct registered_reference *reference = module ? calloc(1, sizeof *reference) : NULL;
+	if (!reference)
+		return;
+	reference->host = host;
+	reference->name = name;
+	reference->surface = surface;
+	reference->normalized_read = normalized_read;
+	reference->module = module;
+	pthread_rwlock_wrlock(&maps_lock);
+	reference->next = module->references;
+	module->references = reference;
+	map_add_address_locked(&reference_map, &reference->host, reference);
+	pthread_rwlock_unlock(&maps_lock);
+}
+
+void impl___cudaRegisterTexture(void **handle, const struct textureReference *host, const void **device, const char *name,
+				int dimensions, int normalized_read, int external)
+{
+	(void)device, (void)dimensions, (void)external;
+	reference_add(handle, host, name, false, normalized_read);
+}
+
+void impl___cudaRegisterSurface(void **handle, const struct surfaceReference *host, const void **device, const char *name,
+				int dimensions, int external)
+{
+	(void)device, (void)dimensions, (void)external;
+	reference_add(handle, host, name, true, false);
 }
 
 /* Called before a program's first access to its managed variables. */

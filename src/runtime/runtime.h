@@ -10,7 +10,8 @@
  *     symbol.c    variables              pool.c         stream-ordered memory      managed.c    managed memory
  *     stream.c    streams                event.c        events                     capture.c    stream capture
  *     graph.c     graphs                 graph_node.c   their nodes                graph_exec.c executable graphs
- *     texture.c   textures, surfaces     library.c      libraries                  interop.c    other processes and APIs
+ *     texture.c   textures, surfaces     reference.c    references to them         interop.c    other processes and APIs
+ *     library.c   libraries
  *     v12.c       what CUDA 12 had otherwise
  *
  * The sources are compiled once for each DRAGOMAN_CUDART_MAJOR, 13 and 12. Where a function takes a stream, the entry has
@@ -119,6 +120,15 @@ struct registered_variable {
 	struct registered_variable *next;
 };
 
+struct registered_reference { /* to a texture or a surface */
+	const void *host; /* the program's textureReference or surfaceReference */
+	const char *name;
+	bool surface, normalized_read;
+	size_t offset; /* of the memory that it is bound to, after the texture's beginning */
+	struct registered_module *module;
+	struct registered_reference *next;
+};
+
 /* The kernel behind a host address; cudaErrorInvalidDeviceFunction where it is none. Not remembered as last error. */
 cudaError_t register_kernel_handle(struct registered_kernel *kernel, CUkernel *handle);
 /* What a program passes for `func`: a host stub, or a handle that the driver knows (cudaKernel_t, cudaFunction_t). */
@@ -127,6 +137,9 @@ cudaError_t register_find_function(const void *function, CUfunction *handle);
 const void *register_host_address(CUkernel kernel);
 /* The variable behind a host address in the current context; cudaErrorInvalidSymbol where it is none. */
 cudaError_t register_find_variable(const void *symbol, CUdeviceptr *address, size_t *size);
+/* The reference behind a host address, and the module that has it in the current context; cudaErrorInvalidTexture or
+ * cudaErrorInvalidSurface where it is none. */
+cudaError_t register_find_reference(const void *host, bool surface, struct registered_reference **reference, CUmodule *module);
 
 /* ---- shared conversions ------------------------------------------------------------------------------------------------ */
 
