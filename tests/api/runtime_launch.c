@@ -1,12 +1,13 @@
 /* Kernels and variables as compiled programs register them, launches in both the CUDA 12 and the CUDA 13 way, launch
  * errors, kernel attributes, occupancy, and kernel nodes of graphs. The device code is PTX in a fat binary made here.
  * Expectations: CUDA Runtime API reference manual; error numbers as on hardware (9 for a bad configuration, 1 for too much
- * shared memory, 13 for what is no symbol, 98 for what is no kernel). */
+ * shared memory, 13 for what is no symbol, 98 for what is no kernel). For libcudart.so.13 and libcudart.so.12. */
 #include <cuda_runtime_api.h>
 
 #include <stdint.h>
 
 #include "check.h"
+#include "device_code.h"
 
 static const char ptx[] =
 	".version 7.0\n.target sm_80\n.address_size 64\n"
@@ -36,32 +37,6 @@ static const char ptx[] =
 	"  ld.param.u64 %d1, [out]; st.global.u32 [%d1], %r6;\n"
 	"DONE:\n  ret;\n}\n";
 
-static struct {
-	uint32_t magic;
-	uint16_t version, header_bytes;
-	uint64_t bytes;
-	struct {
-		uint16_t kind, entry_version;
-		uint32_t header_bytes;
-		uint64_t bytes;
-		uint32_t compressed, options;
-		uint16_t minor, major;
-		uint32_t arch, name, name_bytes;
-		uint64_t flags, unused, whole;
-	} entry;
-	char text[(sizeof ptx + 7) / 8 * 8];
-} container = {
-	.magic = 0xba55ed50, .version = 1, .header_bytes = 16, .bytes = sizeof container.entry + sizeof container.text,
-	.entry = { .kind = 1, .entry_version = 0x101, .header_bytes = 64, .bytes = sizeof container.text, .minor = 0, .major = 7,
-		   .arch = 80, .flags = 0x11 },
-};
-
-static const struct {
-	int magic, version;
-	const void *data;
-	void *unused;
-} wrapper = { 0x466243b1, 1, &container, NULL };
-
 /* What stand for the kernels and variables on the host: only their addresses matter. */
 static char fill[1], count[1], last[1], missing[1], unregistered[1];
 static unsigned counter;
@@ -70,8 +45,7 @@ static void **handle;
 
 static void register_code(void)
 {
-	memcpy(container.text, ptx, sizeof ptx);
-	handle = __cudaRegisterFatBinary((void *)&wrapper);
+	handle = __cudaRegisterFatBinary(device_code_wrap(ptx));
 	__cudaRegisterFunction(handle, fill, (char *)"fill", "fill", -1, NULL, NULL, NULL, NULL, NULL);
 	__cudaRegisterFunction(handle, count, (char *)"count", "count", -1, NULL, NULL, NULL, NULL, NULL);
 	__cudaRegisterFunction(handle, last, (char *)"last", "last", -1, NULL, NULL, NULL, NULL, NULL);
