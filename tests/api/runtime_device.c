@@ -1,8 +1,19 @@
 /* Devices, versions, properties and attributes, limits, names of errors. Expectations: CUDA Runtime API reference manual;
- * the device is of compute capability 8.0 or later, whose limits the CUDA C++ Programming Guide tabulates. */
+ * the device is of compute capability 8.0 or later, whose limits the CUDA C++ Programming Guide tabulates. For libcudart.so.13 and
+ * libcudart.so.12. */
 #include <cuda_runtime_api.h>
 
 #include "check.h"
+
+/* What CUDA 12 had and 13 no longer declares. */
+cudaError_t cudaThreadExit(void);
+cudaError_t cudaThreadSynchronize(void);
+cudaError_t cudaThreadSetLimit(enum cudaLimit limit, size_t value);
+cudaError_t cudaThreadGetLimit(size_t *value, enum cudaLimit limit);
+cudaError_t cudaThreadGetCacheConfig(enum cudaFuncCache *config);
+cudaError_t cudaThreadSetCacheConfig(enum cudaFuncCache config);
+cudaError_t cudaSetDoubleForDevice(double *value);
+cudaError_t cudaSetDoubleForHost(double *value);
 
 static void test_count(void)
 {
@@ -126,7 +137,26 @@ static void test_properties(void)
 	CHECK(value >= 8);
 }
 
-static void test_choose(void) {}
+/* CUDA 11's layout under the plain name: 728 bytes, and the same places. */
+cudaError_t plain_properties(void *properties, int device) __asm__("cudaGetDeviceProperties");
+cudaError_t plain_choose(int *device, const void *properties) __asm__("cudaChooseDevice");
+
+static void test_choose(void)
+{
+	enum { BYTES = 728, WARP_SIZE_AT = 308, MAJOR_AT = 360 };
+	unsigned char p[1032 + 16];
+	int value, device = -1;
+	memset(p, 0xee, sizeof p);
+	CHECK_OK(plain_properties(p, 0));
+	for (int i = BYTES; i < BYTES + 16; i++)
+		CHECK_INT(p[i], 0xee);
+	memcpy(&value, p + WARP_SIZE_AT, sizeof value);
+	CHECK_INT(value, 32);
+	memset(p, 0, sizeof p);
+	memcpy(p + MAJOR_AT, &(int){ 3 }, sizeof value);
+	CHECK_OK(plain_choose(&device, p));
+	CHECK(device >= 0);
+}
 #endif
 
 static void test_bus_id(void)
@@ -204,6 +234,116 @@ static void test_flags_and_reset(void)
 	CHECK_OK(cudaInitDevice(0, 0, 0));
 }
 
+/* Between a device and itself there is nothing to ask; of the host, what atomics can do. */
+static void test_capabilities(void)
+{
+	enum cudaAtomicOperation operations[] = { cudaAtomicOperationIntegerAdd, cudaAtomicOperationCAS };
+	unsigned capabilities[2] = { 99, 99 };
+	int value = -1, native = -1;
+	CHECK(cudaDeviceGetP2PAttribute(&value, cudaDevP2PAttrAccessSupported, 0, 99) != cudaSuccess);
+	CHECK(cudaDeviceGetP2PAttribute(NULL, cudaDevP2PAttrAccessSupported, 0, 0) != cudaSuccess);
+	CHECK(cudaDeviceGetP2PAttribute(&value, (enum cudaDeviceP2PAttr)99, 0, 0) != cudaSuccess);
+	CHECK_OK(cudaDeviceGetHostAtomicCapabilities(capabilities, operations, 2, 0));
+	CHECK(capabilities[0] != 99 && capabilities[1] != 99);
+	CHECK_OK(cudaDeviceGetAttribute(&native, cudaDevAttrHostNativeAtomicSupported, 0));
+	CHECK(!native || capabilities[0]);
+	CHECK_INT(cudaDeviceGetHostAtomicCapabilities(NULL, operations, 2, 0), cudaErrorInvalidValue);
+	CHECK_INT(cudaDeviceGetHostAtomicCapabilities(capabilities, operations, 2, 99), cudaErrorInvalidDevice);
+	CHECK(cudaDeviceGetP2PAtomicCapabilities(capabilities, operations, 2, 0, 99) != cudaSuccess);
+	CHECK(cudaDeviceGetP2PAtomicCapabilities(NULL, operations, 2, 0, 0) != cudaSuccess);
+	cudaGetLastError();
+
+	int count = 0;
+	CHECK_OK(cudaGetDeviceCount(&count));
+	if (count < 2) {
+		CHECK(cudaDeviceDisablePeerAccess(0) != cudaSuccess);
+		cudaGetLastError();
+		return;
+	}
+	CHECK_OK(cudaDeviceGetP2PAttribute(&value, cudaDevP2PAttrAccessSupported, 0, 1));
+	CHECK_INT(value, 1);
+	CHECK_OK(cudaDeviceGetP2PAtomicCapabilities(capabilities, operations, 2, 0, 1));
+	CHECK_INT(cudaDeviceDisablePeerAccess(1), cudaErrorPeerAccessNotEnabled);
+	CHECK_OK(cudaDeviceEnablePeerAccess(1, 0));
+	CHECK_INT(cudaDeviceEnablePeerAccess(1, 0), cudaErrorPeerAccessAlreadyEnabled);
+	CHECK_OK(cudaDeviceDisablePeerAccess(1));
+	cudaGetLastError();
+}
+
+static void never_called(cudaAsyncNotificationInfo_t *info, void *place, cudaAsyncCallbackHandle_t handle)
+{
+	(void)info, (void)handle;
+	*(int *)place = 1;
+}
+
+static void test_settings(void)
+{
+	enum cudaSharedMemConfig banks = cudaSharedMemBankSizeEightByte;
+	struct cudaChannelFormatDesc desc = { 32, 0, 0, 0, cudaChannelFormatKindFloat };
+	cudaAsyncCallbackHandle_t handle;
+	int devices[2] = { 0, 99 }, called = 0, linear = 0;
+	size_t width = 0;
+	CHECK_OK(cudaDeviceSetSharedMemConfig(cudaSharedMemBankSizeEightByte)); /* accepted; there is one size */
+	CHECK_OK(cudaDeviceGetSharedMemConfig(&banks));
+	CHECK_INT(banks, cudaSharedMemBankSizeFourByte);
+	CHECK_INT(cudaDeviceSetSharedMemConfig((enum cudaSharedMemConfig)9), cudaErrorInvalidValue);
+	CHECK_INT(cudaDeviceGetSharedMemConfig(NULL), cudaErrorInvalidValue);
+	CHECK_OK(cudaDeviceGetTexture1DLinearMaxWidth(&width, &desc, 0));
+	CHECK_OK(cudaDeviceGetAttribute(&linear, cudaDevAttrMaxTexture1DLinearWidth, 0));
+	CHECK(width >= 1 << 27 && linear >= 1 << 27);
+	CHECK_INT(cudaDeviceGetTexture1DLinearMaxWidth(NULL, &desc, 0), cudaErrorInvalidValue);
+	CHECK_INT(cudaDeviceGetTexture1DLinearMaxWidth(&width, NULL, 0), cudaErrorInvalidValue);
+	CHECK_OK(cudaCtxResetPersistingL2Cache());
+	CHECK_OK(cudaDeviceSynchronize());
+	cudaError_t flushed = cudaDeviceFlushGPUDirectRDMAWrites(cudaFlushGPUDirectRDMAWritesTargetCurrentDevice,
+								 cudaFlushGPUDirectRDMAWritesToOwner);
+	int rdma = 0;
+	CHECK_OK(cudaDeviceGetAttribute(&rdma, cudaDevAttrGPUDirectRDMASupported, 0));
+	CHECK(!rdma == (flushed != cudaSuccess));
+	CHECK(cudaDeviceFlushGPUDirectRDMAWrites((enum cudaFlushGPUDirectRDMAWritesTarget)7, cudaFlushGPUDirectRDMAWritesToOwner) !=
+	      cudaSuccess);
+	CHECK_OK(cudaSetValidDevices(devices, 1));
+	CHECK_INT(cudaSetValidDevices(devices, 2), cudaErrorInvalidDevice);
+	CHECK_INT(cudaSetValidDevices(NULL, 1), cudaErrorInvalidValue);
+	CHECK_OK(cudaSetValidDevices(NULL, 0));
+	CHECK_OK(cudaDeviceRegisterAsyncNotification(0, never_called, &called, &handle));
+	CHECK_OK(cudaDeviceUnregisterAsyncNotification(0, handle));
+	CHECK(cudaDeviceUnregisterAsyncNotification(0, handle) != cudaSuccess);
+	CHECK_INT(cudaDeviceRegisterAsyncNotification(0, NULL, NULL, &handle), cudaErrorInvalidValue);
+	CHECK_INT(cudaDeviceRegisterAsyncNotification(99, never_called, NULL, &handle), cudaErrorInvalidDevice);
+	CHECK_INT(called, 0);
+	cudaGetLastError();
+}
+
+/* The names of CUDA 3: the calling thread's, which has been the device's since CUDA 4. */
+static void test_old_names(void)
+{
+	size_t value = 0;
+	enum cudaFuncCache config = cudaFuncCachePreferNone;
+	double number = 1.5;
+	void *memory;
+	CHECK_OK(cudaThreadSetLimit(cudaLimitStackSize, 4096));
+	CHECK_OK(cudaThreadGetLimit(&value, cudaLimitStackSize));
+	CHECK_INT(value, 4096);
+	CHECK_OK(cudaDeviceGetLimit(&value, cudaLimitStackSize));
+	CHECK_INT(value, 4096);
+	CHECK_OK(cudaThreadSetCacheConfig(cudaFuncCachePreferEqual));
+	CHECK_OK(cudaThreadGetCacheConfig(&config));
+	CHECK_INT(config, cudaFuncCachePreferEqual);
+	CHECK_OK(cudaThreadSynchronize());
+	CHECK_OK(cudaSetDoubleForDevice(&number));
+	CHECK_OK(cudaSetDoubleForHost(&number));
+	CHECK(number == 1.5);
+	CHECK_INT(cudaSetDoubleForDevice(NULL), cudaErrorInvalidValue);
+	CHECK_INT(cudaSetDoubleForHost(NULL), cudaErrorInvalidValue);
+	CHECK_OK(cudaMalloc(&memory, 16));
+	CHECK_OK(cudaThreadExit());
+	CHECK_INT(cudaFree(memory), cudaErrorInvalidValue); /* went with the context */
+	CHECK_OK(cudaThreadGetLimit(&value, cudaLimitStackSize));
+	CHECK_INT(value, 1024);
+	cudaGetLastError();
+}
+
 int main(void)
 {
 	test_count();
@@ -216,5 +356,8 @@ int main(void)
 	test_peers();
 	test_names();
 	test_flags_and_reset();
+	test_capabilities();
+	test_settings();
+	test_old_names();
 	return check_end();
 }

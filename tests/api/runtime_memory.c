@@ -1,5 +1,5 @@
 /* Allocations, copies, sets and what addresses are. Expectations: CUDA Runtime API reference manual, "Memory Management",
- * "Unified Addressing", "Stream Ordered Memory Allocator". */
+ * "Unified Addressing", "Stream Ordered Memory Allocator". For libcudart.so.13 and libcudart.so.12. */
 #include <cuda_runtime_api.h>
 
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* Null pointers, stale handles and handles of another kind, wherever a program can pass them: a status, never a crash, and
  * nothing written. CUDA Runtime API reference manual: cudaErrorInvalidValue for pointers, mostly
- * cudaErrorInvalidResourceHandle for handles. */
+ * cudaErrorInvalidResourceHandle for handles. For libcudart.so.13 and libcudart.so.12. */
 #include <cuda_runtime_api.h>
 
 #include <stdint.h>

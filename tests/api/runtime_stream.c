@@ -1,5 +1,5 @@
 /* Streams, events, host functions, callbacks and capture, without kernels. Expectations: CUDA Runtime API reference
- * manual, "Stream Management", "Event Management", "Graph Management". */
+ * manual, "Stream Management", "Event Management", "Graph Management". For libcudart.so.13 and libcudart.so.12. */
 #define _GNU_SOURCE
 #include <cuda_runtime_api.h>
 
@@ -8,6 +8,24 @@
 #include <time.h>
 
 #include "check.h"
+
+/* What the releases have with other prototypes, and what only 12 declares. */
+#if RUNTIME_MAJOR == 12
+cudaError_t plain_info(cudaStream_t, enum cudaStreamCaptureStatus *, unsigned long long *, cudaGraph_t *, const cudaGraphNode_t **,
+		       size_t *) __asm__("cudaStreamGetCaptureInfo");
+cudaError_t plain_update(cudaStream_t, cudaGraphNode_t *, size_t, unsigned) __asm__("cudaStreamUpdateCaptureDependencies");
+#else
+#define plain_info(stream, status, id, graph, nodes, count) cudaStreamGetCaptureInfo(stream, status, id, graph, nodes, NULL, count)
+#define plain_update(stream, nodes, count, flags) cudaStreamUpdateCaptureDependencies(stream, nodes, NULL, count, flags)
+#endif
+cudaError_t cudaStreamGetCaptureInfo_v2(cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id,
+					cudaGraph_t *graph, const cudaGraphNode_t **nodes, size_t *count);
+cudaError_t cudaStreamGetCaptureInfo_v3(cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id,
+					cudaGraph_t *graph, const cudaGraphNode_t **nodes, const cudaGraphEdgeData **edges,
+					size_t *count);
+cudaError_t cudaStreamUpdateCaptureDependencies_v2(cudaStream_t stream, cudaGraphNode_t *nodes, const cudaGraphEdgeData *edges,
+						   size_t count, unsigned flags);
+cudaError_t cudaEventElapsedTime_v2(float *ms, cudaEvent_t start, cudaEvent_t end);
 
 static atomic_int gate_open, reached;
 
@@ -179,6 +197,125 @@ static void test_capture(void)
 	CHECK_OK(cudaFree(memory));
 }
 
+static void test_attributes(void)
+{
+	cudaStream_t stream, other;
+	cudaLaunchAttributeValue value = { .syncPolicy = cudaSyncPolicyYield }, found = { 0 };
+	CHECK_OK(cudaStreamCreate(&stream));
+	CHECK_OK(cudaStreamCreate(&other));
+	CHECK_OK(cudaStreamSetAttribute(stream, cudaLaunchAttributeSynchronizationPolicy, &value));
+	CHECK_OK(cudaStreamCopyAttributes(other, stream));
+	CHECK_OK(cudaStreamGetAttribute(other, cudaLaunchAttributeSynchronizationPolicy, &found));
+	CHECK_INT(found.syncPolicy, cudaSyncPolicyYield);
+	CHECK_INT(cudaStreamGetAttribute(other, cudaLaunchAttributeSynchronizationPolicy, NULL), cudaErrorInvalidValue);
+	CHECK_INT(cudaStreamSetAttribute(other, cudaLaunchAttributeSynchronizationPolicy, NULL), cudaErrorInvalidValue);
+	CHECK(cudaStreamSetAttribute(other, (cudaLaunchAttributeID)999, &value) != cudaSuccess);
+	CHECK(cudaStreamCopyAttributes(other, (cudaStream_t)(void *)&value) != cudaSuccess);
+	cudaGetLastError();
+	CHECK_OK(cudaStreamDestroy(stream));
+	CHECK_OK(cudaStreamDestroy(other));
+}
+
+/* What a capture says of itself, and where its next node goes. */
+static void test_capture_info(void)
+{
+	cudaStream_t stream;
+	cudaGraph_t graph = NULL, same = NULL;
+	const cudaGraphNode_t *nodes = NULL;
+	const cudaGraphEdgeData *edges = NULL;
+	cudaGraphNode_t first, added, roots[4];
+	enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusInvalidated;
+	unsigned long long id = 0, id_too = 0;
+	atomic_int counter = 0;
+	size_t count = 9;
+	CHECK_OK(cudaStreamCreate(&stream));
+	CHECK_OK(plain_info(stream, &status, &id, NULL, NULL, NULL));
+	CHECK_INT(status, cudaStreamCaptureStatusNone);
+	CHECK_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+	CHECK_OK(cudaLaunchHostFunc(stream, count_up, &counter));
+	CHECK_OK(plain_info(stream, &status, &id, &graph, &nodes, &count));
+	CHECK_INT(status, cudaStreamCaptureStatusActive);
+	CHECK(id != 0 && graph != NULL);
+	CHECK_INT(count, 1);
+	first = nodes[0];
+	CHECK_OK(cudaStreamGetCaptureInfo_v2(stream, &status, &id_too, &same, &nodes, &count));
+	CHECK(id_too == id && same == graph && nodes[0] == first);
+	CHECK_OK(cudaStreamGetCaptureInfo_v3(stream, &status, &id_too, &same, &nodes, &edges, &count));
+	CHECK(id_too == id && count == 1 && nodes[0] == first);
+	/* A node that the program adds itself; the next one follows both, then only that one. */
+	CHECK_OK(cudaGraphAddEmptyNode(&added, graph, NULL, 0));
+	CHECK_OK(plain_update(stream, &added, 1, cudaStreamAddCaptureDependencies));
+	CHECK_OK(plain_info(stream, &status, NULL, NULL, &nodes, &count));
+	CHECK_INT(count, 2);
+	CHECK_OK(cudaStreamUpdateCaptureDependencies_v2(stream, &added, NULL, 1, cudaStreamSetCaptureDependencies));
+	CHECK_OK(plain_info(stream, &status, NULL, NULL, &nodes, &count));
+	CHECK_INT(count, 1);
+	CHECK(nodes[0] == added);
+	CHECK_INT(plain_update(stream, &added, 1, 77), cudaErrorInvalidValue);
+	CHECK_OK(cudaStreamEndCapture(stream, &same));
+	CHECK(same == graph);
+	CHECK(plain_update(stream, &added, 1, cudaStreamAddCaptureDependencies) != cudaSuccess); /* no capture */
+	count = 4;
+	CHECK_OK(cudaGraphGetRootNodes(graph, roots, &count));
+	CHECK_INT(count, 2);
+
+	/* Capture into a graph that is there: its new nodes follow those named. */
+	CHECK_OK(cudaStreamBeginCaptureToGraph(stream, graph, &first, NULL, 1, cudaStreamCaptureModeThreadLocal));
+	CHECK_OK(cudaLaunchHostFunc(stream, count_up, &counter));
+	CHECK_OK(cudaStreamEndCapture(stream, &same));
+	CHECK(same == graph);
+	CHECK_OK(cudaGraphGetNodes(graph, NULL, &count));
+	CHECK_INT(count, 3);
+	count = 4;
+	CHECK_OK(cudaGraphGetRootNodes(graph, roots, &count));
+	CHECK_INT(count, 2);
+	cudaGraphExec_t exec;
+	CHECK_OK(cudaGraphInstantiate(&exec, graph, 0));
+	CHECK_OK(cudaGraphLaunch(exec, stream));
+	CHECK_OK(cudaStreamSynchronize(stream));
+	CHECK_INT(atomic_load(&counter), 2);
+	CHECK(cudaStreamBeginCaptureToGraph(stream, NULL, NULL, NULL, 0, cudaStreamCaptureModeRelaxed) != cudaSuccess);
+	cudaGetLastError();
+	CHECK_OK(cudaGraphExecDestroy(exec));
+	CHECK_OK(cudaGraphDestroy(graph));
+	CHECK_OK(cudaStreamDestroy(stream));
+}
+
+static void test_record_flags(void)
+{
+	cudaStream_t stream;
+	cudaEvent_t start, end;
+	cudaGraph_t graph;
+	cudaGraphNode_t node;
+	enum cudaGraphNodeType type;
+	float ms = -1, ms_too = -1;
+	size_t count = 1;
+	CHECK_OK(cudaStreamCreate(&stream));
+	CHECK_OK(cudaEventCreate(&start));
+	CHECK_OK(cudaEventCreate(&end));
+	CHECK_OK(cudaEventRecordWithFlags(start, stream, cudaEventRecordDefault));
+	CHECK_OK(cudaEventRecordWithFlags(end, stream, cudaEventRecordDefault));
+	CHECK_OK(cudaEventSynchronize(end));
+	CHECK_OK(cudaEventElapsedTime(&ms, start, end));
+	CHECK_OK(cudaEventElapsedTime_v2(&ms_too, start, end));
+	CHECK(ms >= 0 && ms == ms_too);
+	CHECK_INT(cudaEventElapsedTime_v2(NULL, start, end), cudaErrorInvalidValue);
+	CHECK_INT(cudaEventRecordWithFlags(start, stream, 0x40), cudaErrorInvalidValue);
+	/* Under capture an external event becomes a node. */
+	CHECK_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+	CHECK_OK(cudaEventRecordWithFlags(start, stream, cudaEventRecordExternal));
+	CHECK_OK(cudaStreamEndCapture(stream, &graph));
+	CHECK_OK(cudaGraphGetNodes(graph, &node, &count));
+	CHECK_INT(count, 1);
+	CHECK_OK(cudaGraphNodeGetType(node, &type));
+	CHECK_INT(type, cudaGraphNodeTypeEventRecord);
+	cudaGetLastError();
+	CHECK_OK(cudaGraphDestroy(graph));
+	CHECK_OK(cudaEventDestroy(start));
+	CHECK_OK(cudaEventDestroy(end));
+	CHECK_OK(cudaStreamDestroy(stream));
+}
+
 static void test_graph(void)
 {
 	cudaGraph_t graph;
@@ -235,7 +372,10 @@ int main(void)
 	test_order();
 	test_properties();
 	test_times();
+	test_attributes();
 	test_capture();
+	test_capture_info();
+	test_record_flags();
 	test_graph();
 	return check_end();
 }

@@ -1,5 +1,5 @@
 /* Arrays, channel descriptors, and what texture and surface objects say of themselves. Expectations: CUDA Runtime API
- * reference manual, "Texture Object Management", "Memory Management". */
+ * reference manual, "Texture Object Management", "Memory Management". For libcudart.so.13 and libcudart.so.12. */
 #include <cuda_runtime_api.h>
 
 #include "check.h"

@@ -1,5 +1,6 @@
 /* What each thread has for itself, and threads beside one another: last errors, current devices, per-thread default
- * streams, allocation from several threads, and a reset while other threads have used the device. */
+ * streams, allocation from several threads, and a reset while other threads have used the device. For libcudart.so.13 and
+ * libcudart.so.12. */
 #define _GNU_SOURCE
 #include <cuda_runtime_api.h>
 
