@@ -342,6 +342,24 @@ static bool logic(struct interpret_pure *p, enum ptx_type type)
 
 /* ---- comparison ------------------------------------------------------------------------------------------------ */
 
+/* The number that bits of a type stand for; every one is exact in binary64 (an infinity and a NaN included). */
+static double number_of(struct interpret_pure *p, enum ptx_type type, uint64_t bits)
+{
+	switch (type) {
+	case PTX_F64:
+		return to_f64(bits);
+	case PTX_F32:
+		return flush(p, to_f32((uint32_t)bits));
+	case PTX_BF16:
+		return to_f32((uint32_t)bits << 16);
+	default: { /* binary16 */
+		int exponent = (int)(bits >> 10 & 31), fraction = (int)(bits & 1023);
+		double size = exponent == 31 ? (fraction ? NAN : INFINITY) : exponent ? ldexp(1024 + fraction, exponent - 25) : ldexp(fraction, -24);
+		return bits >> 15 & 1 ? -size : size;
+	}
+	}
+}
+
 static bool compare(struct interpret_pure *p, enum ptx_type type, bool *out)
 {
 	static const struct {
@@ -359,10 +377,11 @@ static bool compare(struct interpret_pure *p, enum ptx_type type, bool *out)
 		row++;
 	if (row == ARRAY_LENGTH(rows))
 		return false;
-	bool less, equal, unordered = false;
-	if (is_float(type)) {
-		double a = type == PTX_F32 ? flush(p, to_f32(p->a[0])) : to_f64(p->a[0]);
-		double b = type == PTX_F32 ? flush(p, to_f32(p->a[1])) : to_f64(p->a[1]);
+	bool less, equal, unordered = false, half = type == PTX_F16 || type == PTX_BF16;
+	if (type == PTX_F16X2 || type == PTX_BF16X2 || (half && has(p, MOD_ftz)))
+		return false;
+	if (is_float(type) || half) {
+		double a = number_of(p, type, p->a[0]), b = number_of(p, type, p->a[1]);
 		unordered = isnan(a) || isnan(b);
 		less = a < b;
 		equal = a == b;
