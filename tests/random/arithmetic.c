@@ -398,6 +398,8 @@ static bool set_predicate(struct interpret_pure *p)
 {
 	const struct ptx_form *form = form_of(p);
 	bool set = form->row->opcode_id == OP_set, r;
+	if (set && form->types[0] != PTX_F32 && ptx_type_bits(form->types[0]) != 32)
+		return false; /* a half's 1.0, or a pair's */
 	if (!compare(p, form->types[set ? 1 : 0], &r))
 		return false;
 	bool other = !r, c = p->count > 2 ? p->a[2] : false;

@@ -5,6 +5,8 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "base/sanitizer.h"
+
 #define MIB ((uint64_t)1 << 20)
 
 static void allocations_are_apart_and_aligned(void **state)
@@ -235,7 +237,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(allocations_are_apart_and_aligned),
 		cmocka_unit_test(impossible_sizes),
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* which need more addresses than that */
+#if !defined(WITH_ASAN) && !defined(WITH_TSAN) /* which need more addresses than that */
 		cmocka_unit_test(limited_addresses),
 #endif
 		cmocka_unit_test(wrong_releases),

@@ -92,6 +92,9 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 	worker->guarded = false;
 	worker->fault = (struct fault){ .signal = signal, .code = info->si_code, .address = (uintptr_t)info->si_addr };
 	get_place(context, &worker->fault);
+	/* The handler does not return. Ours blocks nothing, but what stands between the system and it may (ThreadSanitizer does):
+	 * the next fault would end the process. */
+	pthread_sigmask(SIG_SETMASK, &((const ucontext_t *)context)->uc_sigmask, NULL);
 	cpu_worker_abandon(worker);
 }
 

@@ -6,27 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define FIBER_ASAN 1
-#endif
-#if __has_feature(thread_sanitizer)
-#define FIBER_TSAN 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__)
-#define FIBER_ASAN 1
-#endif
-#if defined(__SANITIZE_THREAD__)
-#define FIBER_TSAN 1
-#endif
+#include "base/sanitizer.h"
 
-#ifdef FIBER_ASAN
+#ifdef WITH_ASAN
 #include <pthread.h>
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
-#ifdef FIBER_TSAN
+#ifdef WITH_TSAN
 #include <sanitizer/tsan_interface.h>
 #endif
 
@@ -147,7 +134,7 @@ static struct ucontext_fiber *ucontext_of(struct fiber *fiber)
 void fiber_adopt(struct fiber *fiber)
 {
 	fiber->stack = NULL;
-#ifdef FIBER_TSAN
+#ifdef WITH_TSAN
 	fiber->sanitizer = __tsan_get_current_fiber();
 #endif
 }
@@ -155,13 +142,13 @@ void fiber_adopt(struct fiber *fiber)
 static void fiber_landed(struct fiber *self)
 {
 	(void)self;
-#ifdef FIBER_ASAN
+#ifdef WITH_ASAN
 	/* Learns where the thread's own stack lies from the first switch away from it. */
 	__sanitizer_finish_switch_fiber(self->sanitizer, NULL, NULL);
 #endif
 }
 
-#ifdef FIBER_ASAN
+#ifdef WITH_ASAN
 struct fiber_entry {
 	void (*entry)(void *);
 	void *argument;
@@ -205,12 +192,12 @@ void fiber_make(struct fiber *fiber, void *stack, size_t size, void (*entry)(voi
 {
 	fiber->stack = stack;
 	fiber->stack_size = size;
-#ifdef FIBER_TSAN
+#ifdef WITH_TSAN
 	if (fiber->sanitizer)
 		__tsan_destroy_fiber(fiber->sanitizer);
 	fiber->sanitizer = __tsan_create_fiber(0);
 #endif
-#ifdef FIBER_ASAN
+#ifdef WITH_ASAN
 	/* The entry's two words lie at the stack's low end until it starts. */
 	struct fiber_entry *at = stack;
 	__asan_unpoison_memory_region(stack, size);
@@ -236,7 +223,7 @@ void fiber_make(struct fiber *fiber, void *stack, size_t size, void (*entry)(voi
 
 void fiber_release(struct fiber *fiber)
 {
-#ifdef FIBER_TSAN
+#ifdef WITH_TSAN
 	if (fiber->stack && fiber->sanitizer)
 		__tsan_destroy_fiber(fiber->sanitizer);
 #endif
@@ -248,10 +235,10 @@ void fiber_release(struct fiber *fiber)
 
 void fiber_switch(struct fiber *from, struct fiber *to)
 {
-#ifdef FIBER_ASAN
+#ifdef WITH_ASAN
 	fiber_leaving(from, to);
 #endif
-#ifdef FIBER_TSAN
+#ifdef WITH_TSAN
 	__tsan_switch_to_fiber(to->sanitizer, 0);
 #endif
 #ifdef FIBER_UCONTEXT
@@ -265,10 +252,10 @@ void fiber_switch(struct fiber *from, struct fiber *to)
 _Noreturn void fiber_jump(struct fiber *from, struct fiber *to)
 {
 	(void)from;
-#ifdef FIBER_ASAN
+#ifdef WITH_ASAN
 	fiber_leaving(NULL, to);
 #endif
-#ifdef FIBER_TSAN
+#ifdef WITH_TSAN
 	__tsan_switch_to_fiber(to->sanitizer, 0);
 #endif
 #ifdef FIBER_UCONTEXT
