@@ -179,15 +179,34 @@ CUresult impl_cuArrayCreate_v2(CUarray *handle, const CUDA_ARRAY_DESCRIPTOR *des
 	return impl_cuArray3DCreate_v2(handle, &full);
 }
 
-static CUresult array_find(CUarray handle, struct array **array)
+/* The array or mipmapped array behind a handle of the program's. */
+static CUresult find(const void *handle, enum handle_kind kind, void **object)
 {
 	struct context *context;
 	CUresult status = context_current(&context);
 
 	if (status)
 		return status;
-	*array = array_check(handle);
-	return *array ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+	*object = handle_check(handle, kind);
+	return *object ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+static CUresult array_find(CUarray handle, struct array **array)
+{
+	void *object = NULL;
+	CUresult status = find(handle, HANDLE_ARRAY, &object);
+
+	*array = object;
+	return status;
+}
+
+static CUresult mipmap_find(CUmipmappedArray handle, struct mipmap **mipmap)
+{
+	void *object = NULL;
+	CUresult status = find(handle, HANDLE_MIPMAP, &object);
+
+	*mipmap = object;
+	return status;
 }
 
 CUresult impl_cuArrayDestroy(CUarray handle)
@@ -234,10 +253,11 @@ CUresult impl_cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *descriptor, CUarray
 	return CUDA_SUCCESS;
 }
 
-CUresult impl_cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *requirements, CUarray handle, CUdevice dev)
+/* What only arrays with deferred mapping, or sparse ones, tell: there are none. */
+static CUresult no_requirements(const void *handle, enum handle_kind kind, const void *requirements, CUdevice dev)
 {
-	struct array *array;
-	CUresult status = array_find(handle, &array);
+	void *unused;
+	CUresult status = find(handle, kind, &unused);
 
 	if (status)
 		return status;
@@ -248,13 +268,35 @@ CUresult impl_cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *requi
 	return api_error(CUDA_ERROR_INVALID_VALUE, "the array was not made with deferred mapping");
 }
 
+static CUresult no_sparse_properties(const void *handle, enum handle_kind kind)
+{
+	void *unused;
+	CUresult status = find(handle, kind, &unused);
+
+	return status ? status : api_error(CUDA_ERROR_INVALID_VALUE, "the array is not sparse");
+}
+
+CUresult impl_cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *requirements, CUarray handle, CUdevice dev)
+{
+	return no_requirements(handle, HANDLE_ARRAY, requirements, dev);
+}
+
+CUresult impl_cuMipmappedArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *requirements, CUmipmappedArray handle,
+						    CUdevice dev)
+{
+	return no_requirements(handle, HANDLE_MIPMAP, requirements, dev);
+}
+
 CUresult impl_cuArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *properties, CUarray handle)
 {
-	struct array *array;
-	CUresult status = array_find(handle, &array);
-
 	(void)properties;
-	return status ? status : api_error(CUDA_ERROR_INVALID_VALUE, "the array is not sparse");
+	return no_sparse_properties(handle, HANDLE_ARRAY);
+}
+
+CUresult impl_cuMipmappedArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *properties, CUmipmappedArray handle)
+{
+	(void)properties;
+	return no_sparse_properties(handle, HANDLE_MIPMAP);
 }
 
 CUresult impl_cuArrayGetPlane(CUarray *plane, CUarray handle, unsigned int index)
@@ -358,17 +400,6 @@ CUresult impl_cuMipmappedArrayCreate(CUmipmappedArray *handle, const CUDA_ARRAY3
 	return CUDA_SUCCESS;
 }
 
-static CUresult mipmap_find(CUmipmappedArray handle, struct mipmap **mipmap)
-{
-	struct context *context;
-	CUresult status = context_current(&context);
-
-	if (status)
-		return status;
-	*mipmap = handle_check(handle, HANDLE_MIPMAP);
-	return *mipmap ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
-}
-
 CUresult impl_cuMipmappedArrayGetLevel(CUarray *level, CUmipmappedArray handle, unsigned int index)
 {
 	struct mipmap *mipmap;
@@ -394,28 +425,4 @@ CUresult impl_cuMipmappedArrayDestroy(CUmipmappedArray handle)
 	status = context_synchronize(mipmap->context);
 	mipmap_free(mipmap);
 	return status;
-}
-
-CUresult impl_cuMipmappedArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *requirements, CUmipmappedArray handle,
-						    CUdevice dev)
-{
-	struct mipmap *mipmap;
-	CUresult status = mipmap_find(handle, &mipmap);
-
-	if (status)
-		return status;
-	if (!requirements)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!driver_device(dev))
-		return CUDA_ERROR_INVALID_DEVICE;
-	return api_error(CUDA_ERROR_INVALID_VALUE, "the array was not made with deferred mapping");
-}
-
-CUresult impl_cuMipmappedArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *properties, CUmipmappedArray handle)
-{
-	struct mipmap *mipmap;
-	CUresult status = mipmap_find(handle, &mipmap);
-
-	(void)properties;
-	return status ? status : api_error(CUDA_ERROR_INVALID_VALUE, "the array is not sparse");
 }

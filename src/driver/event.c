@@ -255,12 +255,12 @@ CUresult impl_cuStreamWaitEvent(CUstream stream_handle, CUevent handle, unsigned
 	return event_wait(event, stream);
 }
 
-CUresult impl_cuEventQuery(CUevent handle)
+/* Has what was recorded last been reached? `wait`: it has when this returns. */
+static CUresult event_ask(CUevent handle, bool wait)
 {
 	struct queue *queue;
 	struct event *event;
 	uint64_t ticket;
-	bool done;
 	CUresult status = event_find(handle, &event);
 
 	if (!status)
@@ -270,35 +270,27 @@ CUresult impl_cuEventQuery(CUevent handle)
 	if (event->capture_id)
 		return capture_forbid_event(event);
 	if (event->ipc && ipc_event_is_foreign(event->ipc))
-		return ipc_event_query(event->ipc);
+		return wait ? ipc_event_synchronize(event->ipc) : ipc_event_query(event->ipc);
 	if (!event_point(event, &queue, &ticket))
 		return CUDA_SUCCESS;
-	done = queue_is_done(queue, ticket);
+	if (wait)
+		status = (CUresult)queue->context->ops->queue_synchronize(queue->device_queue, ticket);
+	else if (!queue_is_done(queue, ticket))
+		status = CUDA_ERROR_NOT_READY;
 	queue_drop(queue);
-	return done ? context_error(event->context) : CUDA_ERROR_NOT_READY;
+	if (wait)
+		pools_synchronized(event->context->device);
+	return status ? status : context_error(event->context);
+}
+
+CUresult impl_cuEventQuery(CUevent handle)
+{
+	return event_ask(handle, false);
 }
 
 CUresult impl_cuEventSynchronize(CUevent handle)
 {
-	struct queue *queue;
-	struct event *event;
-	uint64_t ticket;
-	CUresult status = event_find(handle, &event);
-
-	if (!status)
-		status = context_error(event->context);
-	if (status)
-		return status;
-	if (event->capture_id)
-		return capture_forbid_event(event);
-	if (event->ipc && ipc_event_is_foreign(event->ipc))
-		return ipc_event_synchronize(event->ipc);
-	if (!event_point(event, &queue, &ticket))
-		return CUDA_SUCCESS;
-	status = (CUresult)queue->context->ops->queue_synchronize(queue->device_queue, ticket);
-	queue_drop(queue);
-	pools_synchronized(event->context->device);
-	return status ? status : context_error(event->context);
+	return event_ask(handle, true);
 }
 
 /* When the event was reached. */

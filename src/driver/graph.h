@@ -9,6 +9,8 @@
 #ifndef DRAGOMAN_DRIVER_GRAPH_H
 #define DRAGOMAN_DRIVER_GRAPH_H
 
+#include <stddef.h>
+
 #include "driver/driver.h"
 
 enum { NODE_ATTRIBUTES = 17 };
@@ -63,6 +65,14 @@ CUresult work_of_parameters(struct work *work, const CUgraphNodeParams *paramete
 CUresult work_of_kernel(struct work *work, struct function *function, CUkernel kernel, const struct launch_config *config);
 CUresult work_set(struct work *work, const CUgraphNodeParams *parameters); /* the same type; unchanged on an error */
 void work_parameters(const struct work *work, CUgraphNodeParams *parameters);
+/* Where a structure for one type of node is in the parameters for all of them. */
+struct part {
+	CUgraphNodeType type;
+	size_t offset, size;
+};
+#define PART(name, member, structure)                                                                                  \
+	((struct part){CU_GRAPH_NODE_TYPE_##name, offsetof(CUgraphNodeParams, member), sizeof(structure)})
+CUresult part_parameters(CUgraphNodeParams *parameters, struct part part, const void *in); /* `in` NULL: CUDA_ERROR_INVALID_VALUE */
 /* Hands it to the queue; `stream` is that of the launch. */
 CUresult work_put(const struct work *work, struct queue *queue);
 

@@ -115,93 +115,83 @@ static CUresult find_typed(CUgraphNode handle, CUgraphNodeType type, struct node
 	return status || (*node)->work.type == type ? status : CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult get(CUgraphNode handle, CUgraphNodeType type, CUgraphNodeParams *parameters)
-{
-	struct node *node;
-	CUresult status = find_typed(handle, type, &node);
+/* The functions for one type each: their structure, whichever version, is the beginning of its member of CUgraphNodeParams. */
 
-	if (!status)
-		work_parameters(&node->work, parameters);
-	return status;
+static CUresult add_part(CUgraphNode *handle, CUgraph graph, const CUgraphNode *after, size_t count, struct part part, const void *in)
+{
+	CUgraphNodeParams parameters;
+	CUresult status = part_parameters(&parameters, part, in);
+
+	return status ? status : add(handle, graph, after, NULL, count, &parameters, NULL);
 }
 
-static CUresult set(CUgraphNode handle, const CUgraphNodeParams *parameters)
+static CUresult get_part(CUgraphNode handle, struct part part, void *out)
 {
+	CUgraphNodeParams parameters;
 	struct node *node;
-	CUresult status = find_typed(handle, parameters->type, &node);
+	CUresult status = find_typed(handle, part.type, &node);
 
-	return status ? status : work_set(&node->work, parameters);
+	if (status)
+		return status;
+	if (!out)
+		return CUDA_ERROR_INVALID_VALUE;
+	work_parameters(&node->work, &parameters);
+	memcpy(out, (const char *)&parameters + part.offset, part.size);
+	return CUDA_SUCCESS;
+}
+
+static CUresult set_part(CUgraphNode handle, struct part part, const void *in)
+{
+	CUgraphNodeParams parameters;
+	struct node *node;
+	CUresult status = part_parameters(&parameters, part, in);
+
+	if (!status)
+		status = find_typed(handle, part.type, &node);
+	return status ? status : work_set(&node->work, &parameters);
+}
+
+CUresult part_parameters(CUgraphNodeParams *parameters, struct part part, const void *in)
+{
+	*parameters = (CUgraphNodeParams){.type = part.type};
+	if (!in)
+		return CUDA_ERROR_INVALID_VALUE;
+	memcpy((char *)parameters + part.offset, in, part.size);
+	return CUDA_SUCCESS;
 }
 
 /* ---- kernels ------------------------------------------------------------------------------------------------------ */
 
-CUresult impl_cuGraphAddKernelNode_v2(CUgraphNode *handle, CUgraph graph, const CUgraphNode *after, size_t count,
-				      const CUDA_KERNEL_NODE_PARAMS *kernel)
-{
-	CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
-
-	if (!kernel)
-		return CUDA_ERROR_INVALID_VALUE;
-	memcpy(&parameters.kernel, kernel, sizeof *kernel);
-	return add(handle, graph, after, NULL, count, &parameters, NULL);
-}
-
-/* Version 1 is the beginning of version 2. */
 CUresult impl_cuGraphAddKernelNode(CUgraphNode *handle, CUgraph graph, const CUgraphNode *after, size_t count,
 				   const CUDA_KERNEL_NODE_PARAMS_v1 *kernel)
 {
-	CUDA_KERNEL_NODE_PARAMS full = {0};
-
-	if (!kernel)
-		return CUDA_ERROR_INVALID_VALUE;
-	memcpy(&full, kernel, sizeof *kernel);
-	return impl_cuGraphAddKernelNode_v2(handle, graph, after, count, &full);
+	return add_part(handle, graph, after, count, PART(KERNEL, kernel, *kernel), kernel);
 }
 
-CUresult impl_cuGraphKernelNodeGetParams_v2(CUgraphNode handle, CUDA_KERNEL_NODE_PARAMS *kernel)
+CUresult impl_cuGraphAddKernelNode_v2(CUgraphNode *handle, CUgraph graph, const CUgraphNode *after, size_t count,
+				      const CUDA_KERNEL_NODE_PARAMS *kernel)
 {
-	CUgraphNodeParams parameters;
-	CUresult status = get(handle, CU_GRAPH_NODE_TYPE_KERNEL, &parameters);
-
-	if (status)
-		return status;
-	if (!kernel)
-		return CUDA_ERROR_INVALID_VALUE;
-	memcpy(kernel, &parameters.kernel, sizeof *kernel);
-	return CUDA_SUCCESS;
+	return add_part(handle, graph, after, count, PART(KERNEL, kernel, *kernel), kernel);
 }
 
 CUresult impl_cuGraphKernelNodeGetParams(CUgraphNode handle, CUDA_KERNEL_NODE_PARAMS_v1 *kernel)
 {
-	CUDA_KERNEL_NODE_PARAMS full;
-	CUresult status = impl_cuGraphKernelNodeGetParams_v2(handle, &full);
-
-	if (status)
-		return status;
-	if (!kernel)
-		return CUDA_ERROR_INVALID_VALUE;
-	memcpy(kernel, &full, sizeof *kernel);
-	return CUDA_SUCCESS;
+	return get_part(handle, PART(KERNEL, kernel, *kernel), kernel);
 }
 
-CUresult impl_cuGraphKernelNodeSetParams_v2(CUgraphNode handle, const CUDA_KERNEL_NODE_PARAMS *kernel)
+CUresult impl_cuGraphKernelNodeGetParams_v2(CUgraphNode handle, CUDA_KERNEL_NODE_PARAMS *kernel)
 {
-	CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
-
-	if (!kernel)
-		return CUDA_ERROR_INVALID_VALUE;
-	memcpy(&parameters.kernel, kernel, sizeof *kernel);
-	return set(handle, &parameters);
+	return get_part(handle, PART(KERNEL, kernel, *kernel), kernel);
 }
 
 CUresult impl_cuGraphKernelNodeSetParams(CUgraphNode handle, const CUDA_KERNEL_NODE_PARAMS_v1 *kernel)
 {
-	CUDA_KERNEL_NODE_PARAMS full = {0};
+	return set_part(handle, PART(KERNEL, kernel, *kernel), kernel);
+}
 
-	if (!kernel)
-		return CUDA_ERROR_INVALID_VALUE;
-	memcpy(&full, kernel, sizeof *kernel);
-	return impl_cuGraphKernelNodeSetParams_v2(handle, &full);
+CUresult impl_cuGraphKernelNodeSetParams_v2(CUgraphNode handle, const CUDA_KERNEL_NODE_PARAMS *kernel)
+{
+	return set_part(handle, PART(KERNEL, kernel, *kernel), kernel);
 }
 
 static CUresult attribute_index(CUkernelNodeAttrID attribute, unsigned *index)
@@ -296,123 +286,60 @@ CUresult impl_cuGraphAddMemcpyNode(CUgraphNode *handle, CUgraph graph, const CUg
 
 CUresult impl_cuGraphMemcpyNodeGetParams(CUgraphNode handle, CUDA_MEMCPY3D *copy)
 {
-	CUgraphNodeParams parameters;
-	CUresult status = get(handle, CU_GRAPH_NODE_TYPE_MEMCPY, &parameters);
-
-	if (status)
-		return status;
-	if (!copy)
-		return CUDA_ERROR_INVALID_VALUE;
-	*copy = parameters.memcpy.copyParams;
-	return CUDA_SUCCESS;
+	return get_part(handle, PART(MEMCPY, memcpy.copyParams, *copy), copy);
 }
 
 CUresult impl_cuGraphMemcpyNodeSetParams(CUgraphNode handle, const CUDA_MEMCPY3D *copy)
 {
-	CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_MEMCPY};
-
-	if (!copy)
-		return CUDA_ERROR_INVALID_VALUE;
-	parameters.memcpy.copyParams = *copy;
-	return set(handle, &parameters);
-}
-
-static void fill_parameters(CUgraphNodeParams *parameters, const CUDA_MEMSET_NODE_PARAMS *fill, CUcontext context)
-{
-	*parameters = (CUgraphNodeParams){.type = CU_GRAPH_NODE_TYPE_MEMSET};
-	memcpy(&parameters->memset, fill, sizeof *fill);
-	parameters->memset.ctx = context;
+	return set_part(handle, PART(MEMCPY, memcpy.copyParams, *copy), copy);
 }
 
 CUresult impl_cuGraphAddMemsetNode(CUgraphNode *handle, CUgraph graph, const CUgraphNode *after, size_t count,
 				   const CUDA_MEMSET_NODE_PARAMS *fill, CUcontext context)
 {
 	CUgraphNodeParams parameters;
+	CUresult status = part_parameters(&parameters, PART(MEMSET, memset, *fill), fill);
 
-	if (!fill)
-		return CUDA_ERROR_INVALID_VALUE;
-	fill_parameters(&parameters, fill, context);
-	return add(handle, graph, after, NULL, count, &parameters, NULL);
+	parameters.memset.ctx = context;
+	return status ? status : add(handle, graph, after, NULL, count, &parameters, NULL);
 }
 
 CUresult impl_cuGraphMemsetNodeGetParams(CUgraphNode handle, CUDA_MEMSET_NODE_PARAMS *fill)
 {
-	CUgraphNodeParams parameters;
-	CUresult status = get(handle, CU_GRAPH_NODE_TYPE_MEMSET, &parameters);
-
-	if (status)
-		return status;
-	if (!fill)
-		return CUDA_ERROR_INVALID_VALUE;
-	memcpy(fill, &parameters.memset, sizeof *fill);
-	return CUDA_SUCCESS;
+	return get_part(handle, PART(MEMSET, memset, *fill), fill);
 }
 
 CUresult impl_cuGraphMemsetNodeSetParams(CUgraphNode handle, const CUDA_MEMSET_NODE_PARAMS *fill)
 {
-	CUgraphNodeParams parameters;
-
-	if (!fill)
-		return CUDA_ERROR_INVALID_VALUE;
-	fill_parameters(&parameters, fill, NULL);
-	return set(handle, &parameters);
+	return set_part(handle, PART(MEMSET, memset, *fill), fill);
 }
 
 CUresult impl_cuGraphAddHostNode(CUgraphNode *handle, CUgraph graph, const CUgraphNode *after, size_t count,
 				 const CUDA_HOST_NODE_PARAMS *host)
 {
-	CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_HOST};
-
-	if (!host)
-		return CUDA_ERROR_INVALID_VALUE;
-	parameters.host = (CUDA_HOST_NODE_PARAMS_v2){host->fn, host->userData};
-	return add(handle, graph, after, NULL, count, &parameters, NULL);
+	return add_part(handle, graph, after, count, PART(HOST, host, *host), host);
 }
 
 CUresult impl_cuGraphHostNodeGetParams(CUgraphNode handle, CUDA_HOST_NODE_PARAMS *host)
 {
-	CUgraphNodeParams parameters;
-	CUresult status = get(handle, CU_GRAPH_NODE_TYPE_HOST, &parameters);
-
-	if (status)
-		return status;
-	if (!host)
-		return CUDA_ERROR_INVALID_VALUE;
-	*host = (CUDA_HOST_NODE_PARAMS){parameters.host.fn, parameters.host.userData};
-	return CUDA_SUCCESS;
+	return get_part(handle, PART(HOST, host, *host), host);
 }
 
 CUresult impl_cuGraphHostNodeSetParams(CUgraphNode handle, const CUDA_HOST_NODE_PARAMS *host)
 {
-	CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_HOST};
-
-	if (!host)
-		return CUDA_ERROR_INVALID_VALUE;
-	parameters.host = (CUDA_HOST_NODE_PARAMS_v2){host->fn, host->userData};
-	return set(handle, &parameters);
+	return set_part(handle, PART(HOST, host, *host), host);
 }
 
 /* ---- child graphs, empty nodes, events ------------------------------------------------------------------------------------ */
 
 CUresult impl_cuGraphAddChildGraphNode(CUgraphNode *handle, CUgraph graph, const CUgraphNode *after, size_t count, CUgraph child)
 {
-	CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_GRAPH};
-
-	parameters.graph.graph = child;
-	return add(handle, graph, after, NULL, count, &parameters, NULL);
+	return add_part(handle, graph, after, count, PART(GRAPH, graph.graph, child), &child);
 }
 
 CUresult impl_cuGraphChildGraphNodeGetGraph(CUgraphNode handle, CUgraph *child)
 {
-	struct node *node;
-	CUresult status = find_typed(handle, CU_GRAPH_NODE_TYPE_GRAPH, &node);
-
-	if (status)
-		return status;
-	if (!child)
-		return CUDA_ERROR_INVALID_VALUE;
-	*child = (CUgraph)node->work.child.graph;
-	return CUDA_SUCCESS;
+	return get_part(handle, PART(GRAPH, graph.graph, *child), child);
 }
 
 CUresult impl_cuGraphAddEmptyNode(CUgraphNode *handle, CUgraph graph, const CUgraphNode *after, size_t count)
@@ -422,63 +349,34 @@ CUresult impl_cuGraphAddEmptyNode(CUgraphNode *handle, CUgraph graph, const CUgr
 	return add(handle, graph, after, NULL, count, &parameters, NULL);
 }
 
-static CUresult get_event(CUgraphNode handle, CUgraphNodeType type, CUevent *event)
-{
-	struct node *node;
-	CUresult status = find_typed(handle, type, &node);
-
-	if (status)
-		return status;
-	if (!event)
-		return CUDA_ERROR_INVALID_VALUE;
-	*event = node->work.event;
-	return CUDA_SUCCESS;
-}
-
-static CUgraphNodeParams event_parameters(CUgraphNodeType type, CUevent event)
-{
-	CUgraphNodeParams parameters = {.type = type};
-
-	parameters.eventWait.event = event; /* waits and records are laid out alike */
-	return parameters;
-}
-
 CUresult impl_cuGraphAddEventRecordNode(CUgraphNode *handle, CUgraph graph, const CUgraphNode *after, size_t count, CUevent event)
 {
-	CUgraphNodeParams parameters = event_parameters(CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
-
-	return add(handle, graph, after, NULL, count, &parameters, NULL);
+	return add_part(handle, graph, after, count, PART(EVENT_RECORD, eventRecord.event, event), &event);
 }
 
 CUresult impl_cuGraphEventRecordNodeGetEvent(CUgraphNode handle, CUevent *event)
 {
-	return get_event(handle, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
+	return get_part(handle, PART(EVENT_RECORD, eventRecord.event, *event), event);
 }
 
 CUresult impl_cuGraphEventRecordNodeSetEvent(CUgraphNode handle, CUevent event)
 {
-	CUgraphNodeParams parameters = event_parameters(CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
-
-	return set(handle, &parameters);
+	return set_part(handle, PART(EVENT_RECORD, eventRecord.event, event), &event);
 }
 
 CUresult impl_cuGraphAddEventWaitNode(CUgraphNode *handle, CUgraph graph, const CUgraphNode *after, size_t count, CUevent event)
 {
-	CUgraphNodeParams parameters = event_parameters(CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
-
-	return add(handle, graph, after, NULL, count, &parameters, NULL);
+	return add_part(handle, graph, after, count, PART(WAIT_EVENT, eventWait.event, event), &event);
 }
 
 CUresult impl_cuGraphEventWaitNodeGetEvent(CUgraphNode handle, CUevent *event)
 {
-	return get_event(handle, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
+	return get_part(handle, PART(WAIT_EVENT, eventWait.event, *event), event);
 }
 
 CUresult impl_cuGraphEventWaitNodeSetEvent(CUgraphNode handle, CUevent event)
 {
-	CUgraphNodeParams parameters = event_parameters(CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
-
-	return set(handle, &parameters);
+	return set_part(handle, PART(WAIT_EVENT, eventWait.event, event), &event);
 }
 
 /* ---- memory, batches of memory operations ------------------------------------------------------------------------------------- */
@@ -501,82 +399,34 @@ CUresult impl_cuGraphAddMemAllocNode(CUgraphNode *handle, CUgraph graph, const C
 
 CUresult impl_cuGraphMemAllocNodeGetParams(CUgraphNode handle, CUDA_MEM_ALLOC_NODE_PARAMS *allocate)
 {
-	struct node *node;
-	CUresult status = find_typed(handle, CU_GRAPH_NODE_TYPE_MEM_ALLOC, &node);
-
-	if (status)
-		return status;
-	if (!allocate)
-		return CUDA_ERROR_INVALID_VALUE;
-	*allocate = node->work.allocate.parameters;
-	return CUDA_SUCCESS;
+	return get_part(handle, PART(MEM_ALLOC, alloc, *allocate), allocate);
 }
 
 CUresult impl_cuGraphAddMemFreeNode(CUgraphNode *handle, CUgraph graph, const CUgraphNode *after, size_t count,
 				    CUdeviceptr pointer)
 {
-	CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_MEM_FREE};
-
-	parameters.free.dptr = pointer;
-	return add(handle, graph, after, NULL, count, &parameters, NULL);
+	return add_part(handle, graph, after, count, PART(MEM_FREE, free.dptr, pointer), &pointer);
 }
 
 CUresult impl_cuGraphMemFreeNodeGetParams(CUgraphNode handle, CUdeviceptr *pointer)
 {
-	struct node *node;
-	CUresult status = find_typed(handle, CU_GRAPH_NODE_TYPE_MEM_FREE, &node);
-
-	if (status)
-		return status;
-	if (!pointer)
-		return CUDA_ERROR_INVALID_VALUE;
-	*pointer = node->work.release.pointer;
-	return CUDA_SUCCESS;
-}
-
-static CUgraphNodeParams batch_parameters(const CUDA_BATCH_MEM_OP_NODE_PARAMS *batch)
-{
-	CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP};
-
-	parameters.memOp.ctx = batch->ctx;
-	parameters.memOp.count = batch->count;
-	parameters.memOp.paramArray = batch->paramArray;
-	parameters.memOp.flags = batch->flags;
-	return parameters;
+	return get_part(handle, PART(MEM_FREE, free.dptr, *pointer), pointer);
 }
 
 CUresult impl_cuGraphAddBatchMemOpNode(CUgraphNode *handle, CUgraph graph, const CUgraphNode *after, size_t count,
 				       const CUDA_BATCH_MEM_OP_NODE_PARAMS *batch)
 {
-	CUgraphNodeParams parameters;
-
-	if (!batch)
-		return CUDA_ERROR_INVALID_VALUE;
-	parameters = batch_parameters(batch);
-	return add(handle, graph, after, NULL, count, &parameters, NULL);
+	return add_part(handle, graph, after, count, PART(BATCH_MEM_OP, memOp, *batch), batch);
 }
 
 CUresult impl_cuGraphBatchMemOpNodeGetParams(CUgraphNode handle, CUDA_BATCH_MEM_OP_NODE_PARAMS *batch)
 {
-	struct node *node;
-	CUresult status = find_typed(handle, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, &node);
-
-	if (status)
-		return status;
-	if (!batch)
-		return CUDA_ERROR_INVALID_VALUE;
-	*batch = node->work.batch.parameters;
-	return CUDA_SUCCESS;
+	return get_part(handle, PART(BATCH_MEM_OP, memOp, *batch), batch);
 }
 
 CUresult impl_cuGraphBatchMemOpNodeSetParams(CUgraphNode handle, const CUDA_BATCH_MEM_OP_NODE_PARAMS *batch)
 {
-	CUgraphNodeParams parameters;
-
-	if (!batch)
-		return CUDA_ERROR_INVALID_VALUE;
-	parameters = batch_parameters(batch);
-	return set(handle, &parameters);
+	return set_part(handle, PART(BATCH_MEM_OP, memOp, *batch), batch);
 }
 
 /* ---- external semaphores: refused by name ----------------------------------------------------------------------------------------- */

@@ -59,88 +59,61 @@ CUresult impl_cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgra
 	return parameters ? set_entry(exec, node, parameters) : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult impl_cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *kernel)
+static CUresult set_part(CUgraphExec exec, CUgraphNode node, struct part part, const void *in)
 {
-	CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
+	CUgraphNodeParams parameters;
+	CUresult status = part_parameters(&parameters, part, in);
 
-	if (!kernel)
-		return CUDA_ERROR_INVALID_VALUE;
-	memcpy(&parameters.kernel, kernel, sizeof *kernel);
-	return set_entry(exec, node, &parameters);
+	return status ? status : set_entry(exec, node, &parameters);
 }
 
 CUresult impl_cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *kernel)
 {
-	CUDA_KERNEL_NODE_PARAMS full = {0};
+	return set_part(exec, node, PART(KERNEL, kernel, *kernel), kernel);
+}
 
-	if (!kernel)
-		return CUDA_ERROR_INVALID_VALUE;
-	memcpy(&full, kernel, sizeof *kernel);
-	return impl_cuGraphExecKernelNodeSetParams_v2(exec, node, &full);
+CUresult impl_cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *kernel)
+{
+	return set_part(exec, node, PART(KERNEL, kernel, *kernel), kernel);
 }
 
 CUresult impl_cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D *copy, CUcontext context)
 {
-	CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_MEMCPY};
+	CUgraphNodeParams parameters;
+	CUresult status = part_parameters(&parameters, PART(MEMCPY, memcpy.copyParams, *copy), copy);
 
-	if (!copy)
-		return CUDA_ERROR_INVALID_VALUE;
 	parameters.memcpy.copyCtx = context;
-	parameters.memcpy.copyParams = *copy;
-	return set_entry(exec, node, &parameters);
+	return status ? status : set_entry(exec, node, &parameters);
 }
 
 CUresult impl_cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *fill,
 					     CUcontext context)
 {
-	CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_MEMSET};
+	CUgraphNodeParams parameters;
+	CUresult status = part_parameters(&parameters, PART(MEMSET, memset, *fill), fill);
 
-	if (!fill)
-		return CUDA_ERROR_INVALID_VALUE;
-	memcpy(&parameters.memset, fill, sizeof *fill);
 	parameters.memset.ctx = context;
-	return set_entry(exec, node, &parameters);
+	return status ? status : set_entry(exec, node, &parameters);
 }
 
 CUresult impl_cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_HOST_NODE_PARAMS *host)
 {
-	CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_HOST};
-
-	if (!host)
-		return CUDA_ERROR_INVALID_VALUE;
-	parameters.host = (CUDA_HOST_NODE_PARAMS_v2){host->fn, host->userData};
-	return set_entry(exec, node, &parameters);
-}
-
-static CUresult set_event(CUgraphExec exec, CUgraphNode node, CUgraphNodeType type, CUevent event)
-{
-	CUgraphNodeParams parameters = {.type = type};
-
-	parameters.eventWait.event = event;
-	return set_entry(exec, node, &parameters);
+	return set_part(exec, node, PART(HOST, host, *host), host);
 }
 
 CUresult impl_cuGraphExecEventRecordNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event)
 {
-	return set_event(exec, node, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
+	return set_part(exec, node, PART(EVENT_RECORD, eventRecord.event, event), &event);
 }
 
 CUresult impl_cuGraphExecEventWaitNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event)
 {
-	return set_event(exec, node, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
+	return set_part(exec, node, PART(WAIT_EVENT, eventWait.event, event), &event);
 }
 
 CUresult impl_cuGraphExecBatchMemOpNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_BATCH_MEM_OP_NODE_PARAMS *batch)
 {
-	CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP};
-
-	if (!batch)
-		return CUDA_ERROR_INVALID_VALUE;
-	parameters.memOp.ctx = batch->ctx;
-	parameters.memOp.count = batch->count;
-	parameters.memOp.paramArray = batch->paramArray;
-	parameters.memOp.flags = batch->flags;
-	return set_entry(exec, node, &parameters);
+	return set_part(exec, node, PART(BATCH_MEM_OP, memOp, *batch), batch);
 }
 
 static bool can_be_disabled(CUgraphNodeType type)

@@ -300,7 +300,7 @@ CUresult pool_find(CUmemoryPool handle, struct pool **pool)
 	return *pool ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult impl_cuDeviceGetDefaultMemPool(CUmemoryPool *handle, CUdevice dev)
+static CUresult device_pool(CUmemoryPool *handle, CUdevice dev, bool current)
 {
 	struct driver_device *device = driver_device(dev);
 	struct pool *pool;
@@ -311,27 +311,20 @@ CUresult impl_cuDeviceGetDefaultMemPool(CUmemoryPool *handle, CUdevice dev)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!device)
 		return CUDA_ERROR_INVALID_DEVICE;
-	status = default_pool(device, false, &pool);
+	status = default_pool(device, current, &pool);
 	if (!status)
 		*handle = (CUmemoryPool)pool;
 	return status;
 }
 
+CUresult impl_cuDeviceGetDefaultMemPool(CUmemoryPool *handle, CUdevice dev)
+{
+	return device_pool(handle, dev, false);
+}
+
 CUresult impl_cuDeviceGetMemPool(CUmemoryPool *handle, CUdevice dev)
 {
-	struct driver_device *device = driver_device(dev);
-	struct pool *pool;
-	CUresult status;
-
-	REQUIRE_READY();
-	if (!handle)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!device)
-		return CUDA_ERROR_INVALID_DEVICE;
-	status = default_pool(device, true, &pool);
-	if (!status)
-		*handle = (CUmemoryPool)pool;
-	return status;
+	return device_pool(handle, dev, true);
 }
 
 CUresult impl_cuDeviceSetMemPool(CUdevice dev, CUmemoryPool handle)
@@ -436,70 +429,75 @@ CUresult impl_cuMemPoolTrimTo(CUmemoryPool handle, size_t keep)
 	return CUDA_SUCCESS;
 }
 
-CUresult impl_cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attribute, void *value)
+/* Where an attribute is kept; of a high mark also what it is set back to, of a current value nothing: it is only read. */
+struct pool_attribute {
+	int *flag;
+	uint64_t *count;
+	const uint64_t *current;
+	bool fixed;
+};
+
+static struct pool_attribute attribute_of(struct pool_state *state, CUmemPool_attribute attribute)
 {
+	switch ((int)attribute) {
+	case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES: return (struct pool_attribute){.flag = &state->reuse[0]};
+	case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC: return (struct pool_attribute){.flag = &state->reuse[1]};
+	case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES: return (struct pool_attribute){.flag = &state->reuse[2]};
+	case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD: return (struct pool_attribute){.count = &state->threshold};
+	case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT: return (struct pool_attribute){.count = &state->reserved, .fixed = true};
+	case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+		return (struct pool_attribute){.count = &state->reserved_high, .current = &state->reserved};
+	case CU_MEMPOOL_ATTR_USED_MEM_CURRENT: return (struct pool_attribute){.count = &state->used, .fixed = true};
+	case CU_MEMPOOL_ATTR_USED_MEM_HIGH: return (struct pool_attribute){.count = &state->used_high, .current = &state->used};
+	default: return (struct pool_attribute){.fixed = true};
+	}
+}
+
+static CUresult attribute_set(const struct pool_attribute *at, const void *value)
+{
+	if (at->fixed || (at->current && *(const cuuint64_t *)value)) /* a high mark can only be reset */
+		return CUDA_ERROR_INVALID_VALUE;
+	if (at->flag)
+		*at->flag = *(const int *)value != 0;
+	else
+		*at->count = at->current ? *at->current : *(const cuuint64_t *)value;
+	return CUDA_SUCCESS;
+}
+
+static CUresult attribute_get(const struct pool_attribute *at, void *value)
+{
+	if (at->flag)
+		*(int *)value = *at->flag;
+	else if (at->count)
+		*(cuuint64_t *)value = *at->count;
+	return at->flag || at->count ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult attribute_access(CUmemoryPool handle, CUmemPool_attribute attribute, void *value, bool set)
+{
+	struct pool_attribute at;
 	struct pool *pool;
 	CUresult status = pool_find(handle, &pool);
-	struct pool_state *state;
 
 	if (status)
 		return status;
 	if (!value)
 		return CUDA_ERROR_INVALID_VALUE;
-	state = pool->state;
-	pthread_mutex_lock(&state->lock);
-	switch ((int)attribute) {
-	case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
-	case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
-	case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
-		state->reuse[attribute - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES] = *(int *)value != 0;
-		break;
-	case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD: state->threshold = *(cuuint64_t *)value; break;
-	case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
-		if (*(cuuint64_t *)value)
-			status = CUDA_ERROR_INVALID_VALUE; /* it can only be reset */
-		else
-			state->reserved_high = state->reserved;
-		break;
-	case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
-		if (*(cuuint64_t *)value)
-			status = CUDA_ERROR_INVALID_VALUE;
-		else
-			state->used_high = state->used;
-		break;
-	default: status = CUDA_ERROR_INVALID_VALUE; break;
-	}
-	pthread_mutex_unlock(&state->lock);
+	at = attribute_of(pool->state, attribute);
+	pthread_mutex_lock(&pool->state->lock);
+	status = set ? attribute_set(&at, value) : attribute_get(&at, value);
+	pthread_mutex_unlock(&pool->state->lock);
 	return status;
+}
+
+CUresult impl_cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attribute, void *value)
+{
+	return attribute_access(handle, attribute, value, true);
 }
 
 CUresult impl_cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute attribute, void *value)
 {
-	struct pool *pool;
-	CUresult status = pool_find(handle, &pool);
-	struct pool_state *state;
-
-	if (status)
-		return status;
-	if (!value)
-		return CUDA_ERROR_INVALID_VALUE;
-	state = pool->state;
-	pthread_mutex_lock(&state->lock);
-	switch ((int)attribute) {
-	case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
-	case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
-	case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
-		*(int *)value = state->reuse[attribute - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES];
-		break;
-	case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD: *(cuuint64_t *)value = state->threshold; break;
-	case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT: *(cuuint64_t *)value = state->reserved; break;
-	case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH: *(cuuint64_t *)value = state->reserved_high; break;
-	case CU_MEMPOOL_ATTR_USED_MEM_CURRENT: *(cuuint64_t *)value = state->used; break;
-	case CU_MEMPOOL_ATTR_USED_MEM_HIGH: *(cuuint64_t *)value = state->used_high; break;
-	default: status = CUDA_ERROR_INVALID_VALUE; break;
-	}
-	pthread_mutex_unlock(&state->lock);
-	return status;
+	return attribute_access(handle, attribute, value, false);
 }
 
 CUresult impl_cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc *map, size_t count)

@@ -373,70 +373,25 @@ CUresult impl_cuStreamQuery(CUstream handle)
 	return context_error(stream->context);
 }
 
-CUresult impl_cuStreamGetPriority(CUstream handle, int *priority)
-{
-	struct stream *stream;
-	CUresult status = stream_require(handle, &stream);
-
-	if (status)
-		return status;
-	if (!priority)
-		return CUDA_ERROR_INVALID_VALUE;
-	*priority = stream->priority;
-	return CUDA_SUCCESS;
-}
-
-CUresult impl_cuStreamGetFlags(CUstream handle, unsigned int *flags)
-{
-	struct stream *stream;
-	CUresult status = stream_require(handle, &stream);
-
-	if (status)
-		return status;
-	if (!flags)
-		return CUDA_ERROR_INVALID_VALUE;
-	*flags = stream->rule == STREAM_NON_BLOCKING ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT;
-	return CUDA_SUCCESS;
-}
-
-CUresult impl_cuStreamGetId(CUstream handle, unsigned long long *id)
-{
-	struct stream *stream;
-	CUresult status = stream_require(handle, &stream);
-
-	if (status)
-		return status;
-	if (!id)
-		return CUDA_ERROR_INVALID_VALUE;
-	*id = stream->id;
-	return CUDA_SUCCESS;
-}
-
-CUresult impl_cuStreamGetCtx(CUstream handle, CUcontext *context)
-{
-	struct stream *stream;
-	CUresult status = stream_require(handle, &stream);
-
-	if (status)
-		return status;
-	if (!context)
-		return CUDA_ERROR_INVALID_VALUE;
-	*context = (CUcontext)stream->context;
-	return CUDA_SUCCESS;
-}
-
-CUresult impl_cuStreamGetDevice(CUstream handle, CUdevice *dev)
-{
-	struct stream *stream;
-	CUresult status = stream_require(handle, &stream);
-
-	if (status)
-		return status;
-	if (!dev)
-		return CUDA_ERROR_INVALID_VALUE;
-	*dev = stream->context->device->ordinal;
-	return CUDA_SUCCESS;
-}
+/* What a stream is, in one value. */
+#define GETTER(name, type, value)                                                                                      \
+	CUresult impl_cuStreamGet##name(CUstream handle, type *out)                                                    \
+	{                                                                                                              \
+		struct stream *stream;                                                                                 \
+		CUresult status = stream_require(handle, &stream);                                                     \
+                                                                                                                       \
+		if (status)                                                                                            \
+			return status;                                                                                 \
+		if (!out)                                                                                              \
+			return CUDA_ERROR_INVALID_VALUE;                                                               \
+		*out = (value);                                                                                        \
+		return CUDA_SUCCESS;                                                                                   \
+	}
+GETTER(Priority, int, stream->priority)
+GETTER(Flags, unsigned int, stream->rule == STREAM_NON_BLOCKING ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT)
+GETTER(Id, unsigned long long, stream->id)
+GETTER(Ctx, CUcontext, (CUcontext)stream->context)
+GETTER(Device, CUdevice, stream->context->device->ordinal)
 
 /* ---- attributes ------------------------------------------------------------------------------------------------ */
 
