@@ -1,7 +1,7 @@
 /* Memory and events that several processes share. CUDA Driver API 6.13, cuIpc*.
  *
  * An allocation that is exported is moved into a memfd, at its place: its pages are copied there and mapped back over the
- * same addresses. The importing process opens the file by way of /proc, which lets a process of the same user do so.
+ * same addresses, with what neighbours have on them. The importing process opens the file by way of /proc, which lets a process of the same user do so.
  * An event has a page of that kind: what was recorded last, and what of it is done. This needs a device that works on
  * the host's memory. */
 #define _GNU_SOURCE
@@ -84,43 +84,129 @@ static CUresult handle_open(const struct ipc_handle *handle, bool is_event, bool
 
 /* ---- memory --------------------------------------------------------------------------------------------------------- */
 
-struct ipc_memory { /* owner of an exported allocation */
+/* Small allocations share pages with their neighbours: everything within UNIT bytes goes into one file, at its place there, so
+ * that a page is never in two files. What is larger has a file of its own. */
+enum { UNIT = 2 << 20, PAGE_LEAST = 4096 };
+
+struct unit {
+	struct unit *next;
+	uintptr_t base;
 	int file;
-	uint8_t *base;   /* whole pages around it */
-	size_t size, offset;
+	unsigned uses;
+	bool moved[UNIT / PAGE_LEAST]; /* each page: is it in the file? */
 };
 
-/* Neighbours on the first and last page come along; their contents stay. */
-static CUresult move_into_file(uintptr_t base, size_t size, struct ipc_memory *memory)
-{
-	size_t page = page_bytes();
-	uintptr_t first = base & ~(page - 1), end = align_up(base + size, page);
-	void *at;
-	CUresult status;
+static struct unit *units; /* under export_lock */
+static pthread_mutex_t export_lock = PTHREAD_MUTEX_INITIALIZER;
 
-	*memory = (struct ipc_memory){-1, (uint8_t *)first, end - first, base - first};
-	status = ipc_file(memory->size, &memory->file);
-	if (status)
-		return status;
-	at = mmap(NULL, memory->size, PROT_READ | PROT_WRITE, MAP_SHARED, memory->file, 0);
-	if (at == MAP_FAILED) {
-		close(memory->file);
+struct ipc_memory { /* what is shared: also the owner of an exported allocation */
+	int file;
+	uint64_t offset;   /* of its first byte in the file */
+	struct unit *unit; /* whose file it is, or NULL */
+};
+
+/* Whole pages: their contents go into the file and are mapped from there. */
+static CUresult move_pages(uintptr_t first, size_t size, int file, off_t offset)
+{
+	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, offset);
+
+	if (at == MAP_FAILED)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	memcpy(at, memory->base, memory->size);
-	munmap(at, memory->size);
-	if (mmap(memory->base, memory->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memory->file, 0) == MAP_FAILED) {
-		close(memory->file);
+	memcpy(at, (void *)first, size);
+	munmap(at, size);
+	if (mmap((void *)first, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, offset) == MAP_FAILED)
 		return api_error(CUDA_ERROR_OPERATING_SYSTEM, "mmap: %s", strerror(errno));
-	}
 	return CUDA_SUCCESS;
 }
 
-CUresult ipc_share(uintptr_t base, size_t size, struct ipc_memory **out)
+static CUresult unit_take_locked(uintptr_t base, struct unit **out)
+{
+	struct unit *unit = units;
+	CUresult status;
+
+	while (unit && unit->base != base)
+		unit = unit->next;
+	if (!unit) {
+		unit = calloc(1, sizeof *unit);
+		status = unit ? ipc_file(UNIT, &unit->file) : CUDA_ERROR_OUT_OF_MEMORY;
+		if (status) {
+			free(unit);
+			return status;
+		}
+		unit->base = base;
+		unit->next = units;
+		units = unit;
+	}
+	unit->uses++;
+	*out = unit;
+	return CUDA_SUCCESS;
+}
+
+static void unit_drop_locked(struct unit *unit)
+{
+	struct unit **link = &units;
+
+	if (--unit->uses)
+		return;
+	while (*link != unit)
+		link = &(*link)->next;
+	*link = unit->next;
+	close(unit->file);
+	free(unit);
+}
+
+static CUresult share_in_unit_locked(uintptr_t first, uintptr_t end, struct ipc_memory *memory)
+{
+	const size_t page = page_bytes();
+	struct unit *unit;
+	CUresult status = unit_take_locked(first & ~((uintptr_t)UNIT - 1), &unit);
+
+	if (status)
+		return status;
+	for (; first < end && !status; first += page) {
+		bool *moved = &unit->moved[(first - unit->base) / page];
+
+		if (!*moved)
+			status = move_pages(first, page, unit->file, (off_t)(first - unit->base));
+		*moved = *moved || !status;
+	}
+	if (status) {
+		unit_drop_locked(unit);
+		return status;
+	}
+	memory->unit = unit;
+	memory->file = unit->file;
+	return CUDA_SUCCESS;
+}
+
+static CUresult share_locked(uintptr_t base, size_t size, struct ipc_memory *memory)
+{
+	size_t page = page_bytes();
+	uintptr_t first = base & ~(page - 1), end = align_up(base + size, page);
+	CUresult status;
+
+	if ((first & ~((uintptr_t)UNIT - 1)) == ((end - 1) & ~((uintptr_t)UNIT - 1))) {
+		memory->offset = base & (UNIT - 1);
+		return share_in_unit_locked(first, end, memory);
+	}
+	memory->offset = base - first;
+	status = ipc_file(end - first, &memory->file);
+	if (!status)
+		status = move_pages(first, end - first, memory->file, 0);
+	if (status && memory->file >= 0)
+		close(memory->file);
+	return status;
+}
+
+static CUresult ipc_share_locked(uintptr_t base, size_t size, struct ipc_memory **out)
 {
 	struct ipc_memory *memory = malloc(sizeof *memory);
-	CUresult status = memory ? move_into_file(base, size, memory) : CUDA_ERROR_OUT_OF_MEMORY;
+	CUresult status = CUDA_ERROR_OUT_OF_MEMORY;
 
+	if (memory) {
+		*memory = (struct ipc_memory){.file = -1};
+		status = share_locked(base, size, memory);
+	}
 	if (status)
 		free(memory);
 	else
@@ -128,14 +214,32 @@ CUresult ipc_share(uintptr_t base, size_t size, struct ipc_memory **out)
 	return status;
 }
 
+CUresult ipc_share(uintptr_t base, size_t size, struct ipc_memory **out)
+{
+	CUresult status;
+
+	pthread_mutex_lock(&export_lock);
+	status = ipc_share_locked(base, size, out);
+	pthread_mutex_unlock(&export_lock);
+	return status;
+}
+
+/* Its own whole pages are private again; those that neighbours have a part of stay where they are. */
 void ipc_unshare(struct ipc_memory *memory, uintptr_t base, size_t size)
 {
 	size_t page = page_bytes();
-	uint8_t *first = (uint8_t *)align_up(base, page), *end = (uint8_t *)((base + size) & ~(page - 1)); /* its own whole pages */
+	uintptr_t first = align_up(base, page), end = (base + size) & ~(page - 1);
 
+	pthread_mutex_lock(&export_lock);
 	if (end > first)
-		mmap(first, (size_t)(end - first), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-	close(memory->file);
+		mmap((void *)first, end - first, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	for (; memory->unit && first < end; first += page)
+		memory->unit->moved[(first - memory->unit->base) / page] = false;
+	if (memory->unit)
+		unit_drop_locked(memory->unit);
+	else
+		close(memory->file);
+	pthread_mutex_unlock(&export_lock);
 	free(memory);
 }
 
@@ -146,21 +250,24 @@ struct ipc_handle ipc_describe(const struct ipc_memory *memory, size_t size, int
 
 CUresult ipc_map(const struct ipc_handle *handle, bool own, uintptr_t *base)
 {
+	uint64_t in_page;
 	uint8_t *at;
 	int file;
 	CUresult status = handle_open(handle, false, own, &file);
 
 	if (status)
 		return status;
-	if (handle->offset >= page_bytes() || !handle->size || handle->size > SIZE_MAX / 2) {
+	in_page = handle->offset & (page_bytes() - 1);
+	if (!handle->size || handle->size > SIZE_MAX / 2 || handle->offset > SIZE_MAX / 4) {
 		close(file);
 		return CUDA_ERROR_INVALID_VALUE;
 	}
-	at = mmap(NULL, align_up(handle->offset + handle->size, page_bytes()), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	at = mmap(NULL, align_up(in_page + handle->size, page_bytes()), PROT_READ | PROT_WRITE, MAP_SHARED, file,
+		  (off_t)(handle->offset - in_page));
 	close(file);
 	if (at == MAP_FAILED)
 		return CUDA_ERROR_MAP_FAILED;
-	*base = (uintptr_t)at + handle->offset;
+	*base = (uintptr_t)at + in_page;
 	return CUDA_SUCCESS;
 }
 
@@ -176,8 +283,6 @@ static void set_owner(struct allocation *allocation, void *owner)
 	allocation->owner = owner;
 }
 
-static pthread_mutex_t export_lock = PTHREAD_MUTEX_INITIALIZER;
-
 static CUresult export_locked(const struct allocation *found, struct ipc_memory **out)
 {
 	struct ipc_memory *memory;
@@ -190,7 +295,7 @@ static CUresult export_locked(const struct allocation *found, struct ipc_memory 
 	status = context_synchronize(found->context); /* nothing may write while the pages are copied */
 	if (status)
 		return status;
-	status = ipc_share(found->base, found->size, &memory);
+	status = ipc_share_locked(found->base, found->size, &memory);
 	if (status)
 		return status;
 	memory_map_edit(found->base, set_owner, memory);

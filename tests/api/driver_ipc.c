@@ -3,19 +3,30 @@
 #define _GNU_SOURCE
 #include <cuda.h>
 
+#include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "check.h"
 
 struct message {
-	CUipcMemHandle large, small;
+	CUipcMemHandle large, small, neighbour;
 	CUipcEventHandle event;
 };
 
+/* The function's first version, which headers do not give a name any more. */
+static CUresult open_first(CUdeviceptr *pointer, CUipcMemHandle handle)
+{
+	CUresult (*open)(CUdeviceptr *, CUipcMemHandle, unsigned) = NULL;
+	void *entry = dlsym(RTLD_DEFAULT, "cuIpcOpenMemHandle");
+
+	memcpy(&open, &entry, sizeof open);
+	return open ? open(pointer, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) : CUDA_ERROR_NOT_FOUND;
+}
+
 static void child(int in, int out)
 {
-	CUdeviceptr large, small;
+	CUdeviceptr large, small, neighbour;
 	CUipcMemHandle nonsense;
 	CUcontext context;
 	CUstream stream;
@@ -32,11 +43,17 @@ static void child(int in, int out)
 	CHECK(cuIpcOpenMemHandle(&large, nonsense, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) != CUDA_SUCCESS);
 	CHECK_OK(cuIpcOpenMemHandle(&large, message.large, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
 	CHECK_OK(cuIpcOpenMemHandle(&small, message.small, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
+	CHECK(open_first(&neighbour, nonsense) != CUDA_SUCCESS);
+	CHECK_OK(open_first(&neighbour, message.neighbour)); /* on the same page as the one before */
 	CHECK_OK(cuIpcOpenEventHandle(&event, message.event));
 	CHECK_OK(cuMemcpyDtoH(&value, large + (4 << 20) - 4, 4));
 	CHECK_INT(value, 0xAAAA);
 	CHECK_OK(cuMemcpyDtoH(&value, small, 4));
 	CHECK_INT(value, 0xBBBB);
+	CHECK_OK(cuMemcpyDtoH(&value, neighbour + 60, 4));
+	CHECK_INT(value, 0xDDDD);
+	CHECK_OK(cuMemsetD32Async(small, 0xEEEE, 1, stream));
+	CHECK_OK(cuMemsetD32Async(neighbour, 0xFFFF, 1, stream));
 	CHECK_OK(cuMemsetD32Async(large, 0xCCCC, 4, stream));
 	CHECK_OK(cuEventRecord(event, stream));
 	CHECK(write(out, &go, 1) == 1);
@@ -45,6 +62,7 @@ static void child(int in, int out)
 	CHECK_OK(cuIpcCloseMemHandle(large));
 	CHECK_INT(cuIpcCloseMemHandle(large), CUDA_ERROR_INVALID_VALUE);
 	CHECK_OK(cuIpcCloseMemHandle(small));
+	CHECK_OK(cuIpcCloseMemHandle(neighbour));
 	CHECK_OK(cuEventDestroy(event));
 	CHECK_OK(cuCtxDestroy(context));
 }
@@ -74,6 +92,7 @@ static void parent(int in, int out)
 	CHECK_INT(cuIpcGetMemHandle(&message.large, 0), CUDA_ERROR_INVALID_VALUE);
 	CHECK_OK(cuIpcGetMemHandle(&message.large, large));
 	CHECK_OK(cuIpcGetMemHandle(&message.small, small));
+	CHECK_OK(cuIpcGetMemHandle(&message.neighbour, neighbour));
 	CHECK_OK(cuIpcGetEventHandle(&message.event, event));
 	CHECK(cuIpcOpenMemHandle(&again, message.large, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) != CUDA_SUCCESS); /* its own */
 	CHECK(write(out, &message, sizeof message) == sizeof message);
@@ -83,7 +102,11 @@ static void parent(int in, int out)
 	CHECK_OK(cuStreamSynchronize(stream));
 	CHECK_INT(value, 0xCCCC);
 	CHECK_OK(cuEventSynchronize(event));
+	CHECK_OK(cuMemcpyDtoH(&value, small, 4));
+	CHECK_INT(value, 0xEEEE);
 	CHECK_OK(cuMemcpyDtoH(&value, neighbour, 4));
+	CHECK_INT(value, 0xFFFF);
+	CHECK_OK(cuMemcpyDtoH(&value, neighbour + 4, 4));
 	CHECK_INT(value, 0xDDDD);
 	CHECK(write(out, &go, 1) == 1);
 	CHECK_OK(cuMemFree(large));
