@@ -121,6 +121,76 @@ static void order_within_a_stream(void **state)
 		assert_int_equal(seen[i], 5 * (i + 1));
 }
 
+/* Lists: kernels that add to b what the one before has left in a, of one block and of many; one that spins among them. Each
+ * sees all of the one before it, whoever runs which, also when several streams have work and when the list is released early. */
+static void lists_in_order(void **state)
+{
+	enum { LAUNCHES = 60, ROUNDS = 40, N = 3000, STREAMS = 3 };
+	static const uint32_t blocks[] = { 1, 30, 3000, 1, 2 }, threads[] = { 1024, 100, 1, 1000, 256 };
+	struct device_launch launches[LAUNCHES];
+	struct launch_config configs[LAUNCHES];
+	uint64_t parameters[STREAMS][LAUNCHES][4];
+	struct device_queue *queues[STREAMS];
+	struct device_list *lists[STREAMS];
+	int *cells[STREAMS][2], *flags = allocate(64 * sizeof *flags), *counter = allocate(sizeof *counter);
+	(void)state;
+	for (int s = 0; s < STREAMS; s++) {
+		queues[s] = new_queue(s == 1 ? -1 : 0);
+		cells[s][0] = allocate(N * sizeof(int));
+		cells[s][1] = allocate(N * sizeof(int));
+		for (int i = 0; i < N; i++)
+			cells[s][0][i] = cells[s][1][i] = 1;
+		for (int k = 0; k < LAUNCHES; k++) {
+			bool spins = s == 2 && k == 7;
+			uint64_t *p = parameters[s][k];
+			/* a += b, then b += a: Fibonacci's numbers, modulo 2^32 */
+			p[0] = (uintptr_t)(spins ? flags : cells[s][k % 2]);
+			p[1] = spins ? 20 : (uintptr_t)cells[s][!(k % 2)];
+			p[2] = (uintptr_t)cells[s][k % 2];
+			p[3] = N;
+			configs[k] = (struct launch_config){ .grid = { spins ? 20 : blocks[k % 5], 1, 1 },
+							     .block = { spins ? 1 : threads[k % 5], 1, 1 }, .cluster = { 1, 1, 1 },
+							     .parameters = p, .parameter_bytes = 32 };
+			if (!spins && (uint64_t)configs[k].grid[0] * configs[k].block[0] < N)
+				configs[k].grid[0] = (N + configs[k].block[0] - 1) / configs[k].block[0];
+			launches[k] = (struct device_launch){ kernel_of(spins ? "chain" : "vadd"), &configs[k] };
+		}
+		RUN(fx.ops->list_create(fx.device, launches, LAUNCHES, &lists[s]));
+	}
+	for (int round = 0; round < ROUNDS; round++)
+		for (int s = 0; s < STREAMS; s++) {
+			RUN(fx.ops->queue_launch_list(queues[s], lists[s]));
+			RUN(launch_to(queues[s], "spend", SHAPE(1, 1), counter, 1));
+		}
+	for (int s = 0; s < STREAMS; s++) {
+		fx.ops->list_release(lists[s]);
+		unsigned want[2] = { 1, 1 };
+		for (int k = 0; k < ROUNDS * LAUNCHES; k++)
+			if (s != 2 || k % LAUNCHES != 7)
+				want[k % 2] += want[!(k % 2)];
+		RUN(synchronize(queues[s]));
+		for (int i = 0; i < N; i++)
+			if ((unsigned)cells[s][0][i] != want[0] || (unsigned)cells[s][1][i] != want[1])
+				fail_msg("stream %d, element %d: %d, %d", s, i, cells[s][0][i], cells[s][1][i]);
+		fx.ops->queue_destroy(queues[s]);
+	}
+	assert_int_equal(*counter, STREAMS * ROUNDS);
+}
+
+static void bad_lists(void **state)
+{
+	struct launch_config good = { .grid = { 1, 1, 1 }, .block = { 1, 1, 1 } }, bad = { .grid = { 1, 1, 1 }, .block = { 2000, 1, 1 } };
+	struct device_launch launches[2] = { { kernel_of("empty"), &good }, { kernel_of("empty"), &bad } };
+	struct device_list *list;
+	(void)state;
+	assert_int_equal(fx.ops->list_create(fx.device, launches, 0, &list), STATUS_INVALID_VALUE);
+	assert_int_equal(fx.ops->list_create(fx.device, launches, 2, &list), STATUS_INVALID_VALUE);
+	RUN(fx.ops->list_create(fx.device, launches, 1, &list));
+	RUN(fx.ops->queue_launch_list(fx.queue, list));
+	fx.ops->list_release(list);
+	RUN(synchronize(fx.queue));
+}
+
 static void waits_between_streams(void **state)
 {
 	enum { STREAMS = 80, ROUNDS = 5 }; /* more than the pool has slots */
@@ -357,6 +427,8 @@ int main(void)
 		FIXTURE(pitched_copies),
 		FIXTURE(fills),
 		FIXTURE(order_within_a_stream),
+		FIXTURE(lists_in_order),
+		FIXTURE(bad_lists),
 		FIXTURE(waits_between_streams),
 		FIXTURE(destroyed_streams_can_be_waited_for),
 		FIXTURE(streams_are_independent),
