@@ -429,30 +429,6 @@ CUresult impl_cuGraphBatchMemOpNodeSetParams(CUgraphNode handle, const CUDA_BATC
 	return set_part(handle, PART(BATCH_MEM_OP, memOp, *batch), batch);
 }
 
-/* ---- external semaphores: refused by name ----------------------------------------------------------------------------------------- */
-
-static CUresult no_semaphores(CUgraph handle)
-{
-	struct graph *graph;
-	CUresult status = graph_find(handle, &graph);
-
-	return status ? status : api_error(CUDA_ERROR_NOT_SUPPORTED, "external semaphores are not supported");
-}
-
-CUresult impl_cuGraphAddExternalSemaphoresSignalNode(CUgraphNode *handle, CUgraph graph, const CUgraphNode *after, size_t count,
-						     const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *parameters)
-{
-	(void)handle, (void)after, (void)count, (void)parameters;
-	return no_semaphores(graph);
-}
-
-CUresult impl_cuGraphAddExternalSemaphoresWaitNode(CUgraphNode *handle, CUgraph graph, const CUgraphNode *after, size_t count,
-						   const CUDA_EXT_SEM_WAIT_NODE_PARAMS *parameters)
-{
-	(void)handle, (void)after, (void)count, (void)parameters;
-	return no_semaphores(graph);
-}
-
 /* ---- conditional handles -------------------------------------------------------------------------------------------------------- */
 
 struct conditional {
