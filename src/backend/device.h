@@ -7,6 +7,7 @@
 #include "backend/texture.h"
 #include "codegen/codegen.h"
 
+struct device_driver;
 struct device;        /* the back end's own: one per device that a program sees */
 struct device_module; /* a loaded module on a device: its global variables, its compiled kernels */
 struct device_kernel;
@@ -104,9 +105,23 @@ struct device_ops {
 	int (*texture_create)(struct device *device, const struct texture_description *description, uint64_t *object);
 	void (*texture_destroy)(struct device *device, uint64_t object);
 	int (*set_limit)(struct device *device, enum device_limit limit, uint64_t value); /* for later launches */
+	void (*set_driver)(const struct device_driver *driver); /* before anything runs */
+	void (*kernel_owner)(struct device_kernel *kernel, void *owner); /* what to name when its code asks for struct device_driver's */
 	/* The sticky error of a device: 0, or the CUresult of the first kernel that failed. */
 	int (*error)(struct device *device);
 	void (*reset)(struct device *device); /* after cuDevicePrimaryCtxReset: clears the sticky error; queues are gone by then */
+};
+
+/* What device code asks by way of the device runtime, and the driver knows. `owner` is what kernel_owner() named for some kernel of the
+ * module. Return CUresult values. */
+struct device_driver {
+	int (*ordinal)(void *owner, int *count); /* as programs number the devices */
+	int (*attribute)(void *owner, int attribute, int *value);
+	int (*function_attribute)(void *owner, const struct ptx_function *kernel, int attribute, int *value); /* CUfunction_attribute */
+	int (*occupancy)(void *owner, const struct ptx_function *kernel, int threads, uint64_t dynamic_shared, int *blocks);
+	int (*limit)(void *owner, int limit, uint64_t *value);
+	const char *(*error_name)(int status), *(*error_text)(int status); /* of the runtime; NULL: no such status */
+	int version; /* of the runtime */
 };
 
 extern const struct device_ops cpu_device_ops;

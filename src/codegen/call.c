@@ -7,6 +7,7 @@
 
 #include "codegen/emit_call.h"
 #include "codegen/state.h"
+#include "ir/device_runtime.h"
 #include "isa_emit.h"
 
 LLVMTypeRef function_type(struct emitter *e)
@@ -175,7 +176,8 @@ void emit_call(struct emitter *e, const struct ptx_instruction *in)
 	const struct ptx_symbol *symbol = NULL;
 	if (call.target->kind == PTX_OP_SYMBOL)
 		symbol = map_get(&e->ir->module->symbols, call.target->symbol->name);
-	if (symbol && symbol->kind == PTX_SYMBOL_FUNCTION && ((const struct ptx_function *)symbol)->is_declaration) {
+	if (symbol && symbol->kind == PTX_SYMBOL_FUNCTION &&
+	    (((const struct ptx_function *)symbol)->is_declaration || ir_device_call(symbol->name) >= 0)) {
 		if (!emit_system_call(e, in, symbol->name))
 			unsupported(e, "call of '%s', which nothing defines", symbol->name);
 		return;

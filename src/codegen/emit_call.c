@@ -9,6 +9,7 @@
 #include "codegen/arith.h"
 #include "codegen/group.h"
 #include "codegen/memory.h"
+#include "ir/device_runtime.h"
 
 enum { MAX_PARAMETERS = 5 };
 
@@ -79,10 +80,66 @@ static const struct system_call *find_system_call(const char *name)
 	return NULL;
 }
 
+/* ---- the device runtime ------------------------------------------------------------------------------------------- */
+
+enum { MOST_RUNTIME_PARAMETERS = 8 };
+
+struct runtime_call {
+	int number;
+	struct address parameters[MOST_RUNTIME_PARAMETERS], result;
+	unsigned count, result_bytes;
+	LLVMValueRef list; /* of pointers to the parameters */
+};
+
+static void runtime_call_lane(struct emitter *e, unsigned lane, void *data)
+{
+	const struct runtime_call *c = data;
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(e->context), pointer = LLVMPointerTypeInContext(e->context, 0);
+	LLVMTypeRef types[] = { i32, i32, pointer };
+	LLVMValueRef thread = LLVMBuildAdd(e->b, e->first_thread, i32_constant(e, e->chunk * e->width + lane), "");
+	for (unsigned i = 0; i < c->count; i++) {
+		LLVMValueRef index = i32_constant(e, i);
+		LLVMBuildStore(e->b, lane_pointer(e, c->parameters[i], lane), LLVMBuildGEP2(e->b, pointer, c->list, &index, 1, ""));
+	}
+	LLVMValueRef arguments[] = { thread, i32_constant(e, (uint32_t)c->number), c->list };
+	LLVMValueRef r = call_service(e, offsetof(struct cpu_services, syscall), LLVMInt64TypeInContext(e->context), types, arguments, 3);
+	if (c->result_bytes == 4)
+		r = LLVMBuildTrunc(e->b, r, i32, "");
+	if (c->result_bytes)
+		LLVMBuildStore(e->b, r, lane_pointer(e, c->result, lane));
+}
+
+static void emit_runtime_call(struct emitter *e, const struct ptx_instruction *in, int number)
+{
+	struct runtime_call c = { .number = number, .list = lane_words(e) };
+	const struct ptx_operand *results, *parameters;
+	find_lists(in, &results, &parameters);
+	for (unsigned chunk = 0; chunk < e->chunks; chunk++) {
+		struct group_place place = group_enter(e, chunk);
+		c.count = parameters ? parameters->part_count : 0;
+		if (c.count > MOST_RUNTIME_PARAMETERS) {
+			unsupported(e, "a call of the device runtime with %u parameters", c.count);
+			c.count = 0;
+		}
+		for (unsigned i = 0; i < c.count; i++)
+			c.parameters[i] = emit_address(e, &parameters->parts[i], PTX_SPACE_PARAM, 1);
+		if (results && results->part_count && results->parts[0].kind == PTX_OP_SYMBOL) {
+			c.result_bytes = (unsigned)((const struct ptx_variable *)results->parts[0].symbol)->size;
+			c.result = emit_address(e, &results->parts[0], PTX_SPACE_PARAM, c.result_bytes);
+		}
+		for_each_active_lane(e, runtime_call_lane, &c);
+		group_leave(e, place);
+	}
+}
+
 bool emit_system_call(struct emitter *e, const struct ptx_instruction *in, const char *name)
 {
 	struct lane_call c = { .call = find_system_call(name) };
 	const struct ptx_operand *results, *parameters;
+	if (ir_device_call(name) >= 0) {
+		emit_runtime_call(e, in, ir_device_call(name));
+		return true;
+	}
 	if (!c.call)
 		return false;
 	find_lists(in, &results, &parameters);

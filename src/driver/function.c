@@ -158,6 +158,8 @@ CUresult function_create(struct module *module, const struct ptx_function *ptx, 
 		status = function_measure(function);
 	if (!status)
 		status = (CUresult)module->context->ops->module_kernel(module->device_module, ptx, &function->kernel);
+	if (!status && module->context->ops->kernel_owner)
+		module->context->ops->kernel_owner(function->kernel, function);
 	if (status) {
 		function_destroy(function);
 		return status;

@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #include "driver/driver.h"
 
+#include "driver/device_calls.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -139,6 +141,8 @@ static CUresult open_devices(const struct device_ops *ops, struct driver_device 
 		all[i].ops = ops;
 		ops->properties(all[i].device, &all[i].properties);
 	}
+	if (ops->set_driver)
+		ops->set_driver(&driver_for_device_code);
 	return CUDA_SUCCESS;
 }
 

@@ -5,6 +5,8 @@
  * PTX ISA 9.7.12 (control flow), 5.1.6 (parameter space), 7.1 (calling convention). */
 #include "ir/flatten.h"
 
+#include "ir/device_runtime.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -421,7 +423,7 @@ static bool flatten_call(struct walk *w, uint32_t from, const struct ptx_instruc
 	struct flatten *f = w->f;
 	struct call_parts parts = call_parts(in);
 	const struct ptx_function *callee = callee_of(f, parts.target);
-	bool system = callee && callee->is_declaration;
+	bool system = callee && (callee->is_declaration || ir_device_call(callee->symbol.name) >= 0);
 	bool real = !system && (!callee || recursive(f, w->instance, callee) || w->depth > MAX_DEPTH || f->instances.count > MAX_INSTANCES);
 	f->func->calls |= real;
 	if (system || real) { /* into the system, through a pointer, or recursive: the emitter's */

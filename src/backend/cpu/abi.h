@@ -61,7 +61,7 @@ struct cpu_services {
 	void (*surface)(struct cpu_block *, uint64_t object, uint32_t form, uint32_t lanes, uint32_t mask, const int32_t *arguments,
 			uint64_t *data);
 	uint32_t (*query)(struct cpu_block *, uint64_t object, uint32_t what, uint32_t level);
-	/* Any other system call by number (enum cpu_syscall): device-side launches, graph conditionals … */
+	/* A call of the device runtime (enum device_call of ir/device_runtime.h): pointers to its parameters; its result. */
 	uint64_t (*syscall)(struct cpu_block *, uint32_t thread, uint32_t number, const void *parameters);
 	uint64_t (*global_timer)(void); /* ns */
 	uint64_t (*clock)(void);        /* cycles at the device's clock rate */

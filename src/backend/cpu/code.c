@@ -146,6 +146,15 @@ void cpu_code_stubs_destroy(struct code_stubs *stubs, struct code_arena *arena)
 	*stubs = (struct code_stubs){ 0 };
 }
 
+bool cpu_code_stub_find(const struct code_stubs *stubs, uint64_t address, size_t *index)
+{
+	uint64_t at = address - (uintptr_t)stubs->code;
+	if (!stubs->code || at >= stubs->bytes || at % STUB)
+		return false;
+	*index = at / STUB;
+	return true;
+}
+
 void *cpu_code_stub(const struct code_stubs *stubs, size_t index)
 {
 	return stubs->code + index * STUB;

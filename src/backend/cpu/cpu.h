@@ -5,6 +5,7 @@
  *     queue.c    streams as lists of commands    pool.c     workers, idling, waking
  *     worker.c   what a thread needs for it      service.c  struct cpu_services
  *     launch.c   the blocks of a launch          block.c    one block: fibers, barriers
+ *     children.c what kernels launch themselves  cluster: worker.c, block.c, launch.c
  *     print.c    printf                          heap.c     malloc and free in kernels
  *     fault.c    signals raised by kernels       fiber.c    context switch
  *     host.c     what machine this is
@@ -117,6 +118,7 @@ struct code_stubs {
 bool cpu_code_stubs_create(struct code_stubs *stubs, struct code_arena *arena, size_t count, void *target);
 void cpu_code_stubs_destroy(struct code_stubs *stubs, struct code_arena *arena);
 void *cpu_code_stub(const struct code_stubs *stubs, size_t index);
+bool cpu_code_stub_find(const struct code_stubs *stubs, uint64_t address, size_t *index);
 
 /* ---- loader.c -------------------------------------------------------------------------------- */
 
@@ -177,6 +179,12 @@ int cpu_kernel_prepare(struct device_kernel *kernel, const uint32_t block[3], st
 /* The code for a launch, compiled if need be. The message of an error is logged once. */
 int cpu_kernel_variant_get(struct device_kernel *kernel, struct variant_key key, const struct kernel_variant **variant);
 const char *cpu_kernel_name(const struct device_kernel *kernel);
+/* The module's kernel whose address, as device code sees it, this is; NULL: none. */
+struct device_kernel *cpu_module_kernel_at(struct device_module *module, uint64_t address);
+struct device_module *cpu_kernel_module(const struct device_kernel *kernel);
+const struct ptx_function *cpu_kernel_function(const struct device_kernel *kernel);
+void cpu_kernel_set_owner(struct device_kernel *kernel, void *owner);
+void *cpu_kernel_owner(const struct device_kernel *kernel);
 
 /* ---- commands -------------------------------------------------------------------------------- */
 
@@ -185,6 +193,9 @@ enum command_kind {
 	COMMAND_HOST,                               /* done by the device's host-function thread */
 	COMMAND_WAIT, COMMAND_TIMESTAMP             /* done by whoever advances the queue */
 };
+
+struct children;
+struct thread_errors;
 
 struct print_part { /* what one block printed */
 	uint64_t block;
@@ -208,6 +219,7 @@ struct launch {
 	VEC(struct print_part) printed;
 	uint64_t grid_arrived, grid_exited;
 	_Atomic uint32_t grid_generation;
+	_Atomic(struct children *) children; /* what its threads have launched; NULL: nothing */
 	struct { uint32_t size, barrier, reserved[14]; } workspace; /* grid synchronisation done by the program's own code */
 	uint8_t *parameters;              /* = small, or malloc'ed */
 	_Alignas(64) uint8_t small[256];
@@ -302,6 +314,13 @@ int cpu_queue_wait(struct device_queue *queue, struct device_queue *other, uint6
 int cpu_queue_synchronize(struct device_queue *queue, uint64_t ticket);
 int cpu_queue_timestamp(struct device_queue *queue, uint64_t *when_ns);
 void cpu_queue_advance(struct device_queue *queue); /* its head is done */
+/* Commands that are not in the queue yet; NULL: no memory, or (`status`) why not. */
+struct command *cpu_command_launch(struct device_queue *queue, struct device_kernel *kernel, const struct launch_config *config, int *status);
+struct command *cpu_command_copy(struct device_queue *queue, struct copy copy);
+struct command *cpu_command_fill(struct device_queue *queue, struct fill fill);
+struct command *cpu_command_wait(struct device_queue *queue, struct device_queue *other, uint64_t ticket);
+void cpu_queue_submit(struct device_queue *queue, struct command *command);
+void cpu_queue_unref(struct device_queue *queue);
 /* The command's launch is done: makes the next one of its list the command's; false: there is none. */
 bool cpu_launch_next(struct command *command);
 void cpu_copy_run_item(const struct copy *copy, uint32_t item);
@@ -459,6 +478,7 @@ struct block_run {
 	uint8_t *shared_map;
 	size_t shared_map_bytes;
 	struct text printed;
+	struct thread_errors *errors; /* of calls of the device runtime; NULL: none so far */
 	struct block_run *next;
 };
 
@@ -506,7 +526,14 @@ void cpu_block_cluster_wait(struct cpu_block *block, uint32_t first_thread, uint
 /* Runs the blocks of one item of a launch, or of several where blocks make progress together; returns how many. */
 uint32_t cpu_launch_run_item(struct worker *worker, struct command *command, uint32_t item);
 void cpu_launch_run_block(struct worker *worker, struct launch *launch, uint64_t number);
-void cpu_launch_finish(struct launch *launch, struct device *device);
+void cpu_launch_finish(struct launch *launch, struct device *device); /* shows what blocks printed so far */
+
+/* children.c */
+void cpu_children_set_driver(const struct device_driver *driver);
+uint64_t cpu_device_call(struct cpu_block *block, uint32_t thread, uint32_t number, const void *parameters);
+void cpu_children_submit(struct command *command); /* what threads have launched so far; not from inside kernels */
+/* The grid is done: commands for what is to be waited for and done behind it are put at *first; where the next one goes. */
+struct command **cpu_children_follow_up(struct device_queue *queue, struct launch *launch, struct command **first);
 
 /* find_thread.c */
 /* Which thread of the block caused worker->fault; false where it could not be found out. */

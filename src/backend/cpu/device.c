@@ -280,6 +280,8 @@ const struct device_ops cpu_device_ops = {
 	.texture_create = cpu_texture_create,
 	.texture_destroy = cpu_texture_destroy,
 	.set_limit = device_set_limit,
+	.set_driver = cpu_children_set_driver,
+	.kernel_owner = cpu_kernel_set_owner,
 	.error = device_error,
 	.reset = device_reset,
 };

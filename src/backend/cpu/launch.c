@@ -35,17 +35,22 @@ static int compare_parts(const void *a, const void *b)
 
 void cpu_launch_finish(struct launch *launch, struct device *device)
 {
-	if (!launch->printed.count)
+	VEC(struct print_part) printed;
+	spinlock_lock(&launch->lock);
+	memcpy(&printed, &launch->printed, sizeof printed);
+	memset(&launch->printed, 0, sizeof launch->printed);
+	spinlock_unlock(&launch->lock);
+	if (!printed.count)
 		return;
-	qsort(launch->printed.data, launch->printed.count, sizeof *launch->printed.data, compare_parts);
+	qsort(printed.data, printed.count, sizeof *printed.data, compare_parts);
 	spinlock_lock(&device->print_lock);
-	for (size_t i = 0; i < launch->printed.count; i++)
-		text_add(&device->printed, launch->printed.data[i].data, launch->printed.data[i].length);
+	for (size_t i = 0; i < printed.count; i++)
+		text_add(&device->printed, printed.data[i].data, printed.data[i].length);
 	spinlock_unlock(&device->print_lock);
 	atomic_store_explicit(&device->print_waiting, true, memory_order_release);
-	for (size_t i = 0; i < launch->printed.count; i++)
-		free(launch->printed.data[i].data);
-	vec_fini(&launch->printed);
+	for (size_t i = 0; i < printed.count; i++)
+		free(printed.data[i].data);
+	vec_fini(&printed);
 }
 
 /* ---- items ------------------------------------------------------------------------------------- */
@@ -258,6 +263,7 @@ static uint32_t run_together(struct worker *worker, struct command *command, uin
 	unsigned idle = 0;
 	for (;;) {
 		bool progress = together_round(&t);
+		cpu_children_submit(command);
 		uint64_t number;
 		bool failed = atomic_load_explicit(&launch->failed, memory_order_relaxed);
 		if (failed)

@@ -37,6 +37,7 @@ struct device_kernel {
 	struct kernel_variant *variants;
 	unsigned variant_count;
 	_Atomic(struct kernel_variant *) last; /* used; ready */
+	_Atomic(void *) owner;                 /* the driver's name for it, or for another of its module */
 };
 
 const char *cpu_kernel_name(const struct device_kernel *kernel)
@@ -331,6 +332,39 @@ int cpu_module_kernel(struct device_module *module, const struct ptx_function *f
 	pthread_mutex_unlock(&module->lock);
 	*out = kernel;
 	return kernel ? STATUS_SUCCESS : STATUS_OUT_OF_MEMORY;
+}
+
+struct device_kernel *cpu_module_kernel_at(struct device_module *module, uint64_t address)
+{
+	const struct ptx_module *ptx = module->ptx;
+	struct device_kernel *kernel = NULL;
+	size_t index;
+	pthread_mutex_lock(&module->lock);
+	bool found = cpu_code_stub_find(&module->stubs, address, &index) && index < ptx->functions.count;
+	pthread_mutex_unlock(&module->lock);
+	if (found && ptx->functions.data[index]->is_entry && !ptx->functions.data[index]->is_declaration)
+		cpu_module_kernel(module, ptx->functions.data[index], &kernel);
+	return kernel;
+}
+
+void cpu_kernel_set_owner(struct device_kernel *kernel, void *owner)
+{
+	atomic_store_explicit(&kernel->owner, owner, memory_order_relaxed);
+}
+
+void *cpu_kernel_owner(const struct device_kernel *kernel)
+{
+	return atomic_load_explicit(&kernel->owner, memory_order_relaxed);
+}
+
+struct device_module *cpu_kernel_module(const struct device_kernel *kernel)
+{
+	return kernel->module;
+}
+
+const struct ptx_function *cpu_kernel_function(const struct device_kernel *kernel)
+{
+	return kernel->function;
 }
 
 /* ---- compiling ----------------------------------------------------------------------------------- */

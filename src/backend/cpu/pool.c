@@ -189,8 +189,11 @@ static uint32_t run_item(struct worker *worker, struct command *command, uint32_
 	worker->item = item;
 	if (atomic_load_explicit(&worker->device->error, memory_order_relaxed))
 		return 1; /* after an error nothing more is done, only counted */
-	if (command->kind == COMMAND_LAUNCH)
-		return cpu_launch_run_item(worker, command, item);
+	if (command->kind == COMMAND_LAUNCH) {
+		uint32_t done = cpu_launch_run_item(worker, command, item);
+		cpu_children_submit(command);
+		return done;
+	}
 	struct transfer transfer = { command, item };
 	if (!cpu_worker_guard(worker, run_transfer, &transfer))
 		cpu_fault_report(worker);

@@ -32,7 +32,7 @@ int cpu_queue_create(struct device *device, int priority, struct device_queue **
 	return STATUS_SUCCESS;
 }
 
-static void queue_unref(struct device_queue *queue)
+void cpu_queue_unref(struct device_queue *queue)
 {
 	if (atomic_fetch_sub(&queue->references, 1) != 1)
 		return;
@@ -53,7 +53,7 @@ void cpu_queue_destroy(struct device_queue *queue)
 	if (cpu_pool_gone())
 		return;
 	cpu_queue_synchronize(queue, queue->submitted);
-	queue_unref(queue);
+	cpu_queue_unref(queue);
 }
 
 /* ---- commands -------------------------------------------------------------------------------- */
@@ -112,7 +112,7 @@ static void command_give_locked(struct device_queue *queue, struct command *comm
 	else if (command->kind == COMMAND_LAUNCH)
 		launch_fini(&command->own);
 	else if (command->kind == COMMAND_WAIT)
-		queue_unref(command->wait.queue);
+		cpu_queue_unref(command->wait.queue);
 	command->next = queue->spare;
 	queue->spare = command;
 }
@@ -170,6 +170,7 @@ static void command_begin(struct command *command, struct launch *launch, struct
 		launch->workspace.size = sizeof launch->workspace;
 	}
 	launch->chunk = launch->share;
+	atomic_store_explicit(&launch->children, NULL, memory_order_relaxed);
 	launch->begun_ns = 0;
 	if (command->list && launch->blocks > launch->share && launch->blocks < UINT32_MAX && !launch->concurrent) {
 		launch->begun_ns = clock_ns();
@@ -189,7 +190,7 @@ static bool start_locked(struct device_queue *queue)
 		switch (command->kind) {
 		case COMMAND_LAUNCH:
 			if (command->list) /* not before: it may have been running for another command of the same list */
-				command_begin(command, command->list->launches, queue->device);
+				command_begin(command, command->launch, queue->device);
 			cpu_pool_publish(queue->device, queue);
 			return true;
 		case COMMAND_COPY:
@@ -241,6 +242,41 @@ static void queue_signal(struct device_queue *queue)
 	}
 }
 
+/* What a grid has left to do when its own blocks are done (dynamic parallelism): its children are waited for, launches into its tail
+ * stream follow, then the rest of the list that it was in. NULL: nothing, as nearly always. */
+static struct command *follow_up(struct device_queue *queue, struct command *command)
+{
+	struct device_list *list = command->list;
+	struct command *first = NULL, **end = cpu_children_follow_up(queue, command->launch, &first);
+	if (!list || command->launch == &list->launches[list->count - 1])
+		return first;
+	struct command *rest = command_take(queue, COMMAND_LAUNCH);
+	if (!rest) {
+		cpu_device_fail(queue->device, STATUS_OUT_OF_MEMORY);
+		return first;
+	}
+	atomic_fetch_add(&list->uses, 1);
+	rest->list = list;
+	rest->launch = command->launch + 1;
+	*end = rest;
+	return first;
+}
+
+/* Behind the head, and done only with the last of them: that one gets the head's ticket. */
+static void put_behind_locked(struct device_queue *queue, struct command *first)
+{
+	struct command *head = queue->head, *last = first;
+	uint64_t done = atomic_load_explicit(&queue->done, memory_order_relaxed);
+	for (; last->next; last = last->next)
+		last->ticket = done;
+	last->ticket = head->ticket;
+	head->ticket = done;
+	last->next = head->next;
+	if (!last->next)
+		queue->tail = last;
+	head->next = first;
+}
+
 static bool for_workers(enum command_kind kind)
 {
 	return kind == COMMAND_LAUNCH || kind == COMMAND_COPY || kind == COMMAND_FILL;
@@ -251,11 +287,15 @@ void cpu_queue_advance(struct device_queue *queue)
 	struct device *device = queue->device;
 	/* The driver may destroy the queue as soon as it sees it done. */
 	atomic_fetch_add(&queue->references, 1);
-	struct command *command = queue->head;
-	if (command->kind == COMMAND_LAUNCH)
+	struct command *command = queue->head, *more_to_do = NULL;
+	if (command->kind == COMMAND_LAUNCH) {
 		launch_end(command->launch, device);
+		more_to_do = follow_up(queue, command);
+	}
 	bool was_published = for_workers(command->kind);
 	spinlock_lock(&queue->lock);
+	if (more_to_do)
+		put_behind_locked(queue, more_to_do);
 	pop_locked(queue);
 	bool more = start_locked(queue);
 	if (was_published && !more)
@@ -264,11 +304,11 @@ void cpu_queue_advance(struct device_queue *queue)
 	queue_signal(queue);
 	if (more)
 		cpu_pool_wake(device);
-	queue_unref(queue);
+	cpu_queue_unref(queue);
 }
 
 /* Hands a command over; the queue owns it from here on. */
-static void submit(struct device_queue *queue, struct command *command)
+void cpu_queue_submit(struct device_queue *queue, struct command *command)
 {
 	bool more = false, first;
 	spinlock_lock(&queue->lock);
@@ -453,6 +493,8 @@ bool cpu_launch_next(struct command *command)
 	struct device_list *list = command->list;
 	if (command->kind != COMMAND_LAUNCH || !list || command->launch == &list->launches[list->count - 1])
 		return false;
+	if (atomic_load_explicit(&command->launch->children, memory_order_relaxed))
+		return false; /* they come first: follow_up() */
 	launch_end(command->launch, list->device);
 	command_begin(command, command->launch + 1, list->device);
 	return true;
@@ -474,25 +516,33 @@ static int launch_enter(struct device_queue *queue)
 	return STATUS_SUCCESS;
 }
 
+struct command *cpu_command_launch(struct device_queue *queue, struct device_kernel *kernel, const struct launch_config *config, int *status)
+{
+	struct command *command = command_take(queue, COMMAND_LAUNCH);
+	*status = STATUS_OUT_OF_MEMORY;
+	if (!command)
+		return NULL;
+	command->own.parameters = command->own.small;
+	*status = launch_init(&command->own, queue->device, kernel, config);
+	if (*status) {
+		spinlock_lock(&queue->lock);
+		command_give_locked(queue, command);
+		spinlock_unlock(&queue->lock);
+		return NULL;
+	}
+	command_begin(command, &command->own, queue->device);
+	return command;
+}
+
 int cpu_queue_launch(struct device_queue *queue, struct device_kernel *kernel, const struct launch_config *config)
 {
 	int status = launch_enter(queue);
 	if (status)
 		return status;
-	struct command *command = command_take(queue, COMMAND_LAUNCH);
-	if (!command)
-		return STATUS_OUT_OF_MEMORY;
-	command->own.parameters = command->own.small;
-	status = launch_init(&command->own, queue->device, kernel, config);
-	if (status) {
-		spinlock_lock(&queue->lock);
-		command_give_locked(queue, command);
-		spinlock_unlock(&queue->lock);
-		return status;
-	}
-	command_begin(command, &command->own, queue->device);
-	submit(queue, command);
-	return STATUS_SUCCESS;
+	struct command *command = cpu_command_launch(queue, kernel, config, &status);
+	if (command)
+		cpu_queue_submit(queue, command);
+	return status;
 }
 
 int cpu_list_create(struct device *device, const struct device_launch *launches, size_t count, struct device_list **out)
@@ -540,7 +590,7 @@ int cpu_queue_launch_list(struct device_queue *queue, struct device_list *list)
 	atomic_fetch_add(&list->uses, 1);
 	command->list = list;
 	command->launch = list->launches;
-	submit(queue, command);
+	cpu_queue_submit(queue, command);
 	return STATUS_SUCCESS;
 }
 
@@ -633,6 +683,18 @@ static uint32_t item_count(uint64_t total, uint64_t *item)
 	return (uint32_t)((total + *item - 1) / *item);
 }
 
+struct command *cpu_command_copy(struct device_queue *queue, struct copy copy)
+{
+	uint64_t linear = COPY_ITEM, rows = copy.height * copy.depth;
+	copy.rows = rows == 1 ? 0 : COPY_ITEM / copy.width + 1;
+	struct command *command = command_take(queue, COMMAND_COPY);
+	if (!command)
+		return NULL;
+	command->copy = copy;
+	command->items = copy.rows ? item_count(rows, &command->copy.rows) : item_count(copy.width, &linear);
+	return command;
+}
+
 static int submit_copy(struct device_queue *queue, struct copy copy)
 {
 	int status = cpu_device_status(queue->device);
@@ -650,12 +712,10 @@ static int submit_copy(struct device_queue *queue, struct copy copy)
 	uint64_t linear = COPY_ITEM;
 	if (copy.rows ? rows / copy.rows >= UINT32_MAX : copy.width / linear >= UINT32_MAX)
 		return STATUS_INVALID_VALUE;
-	struct command *command = command_take(queue, COMMAND_COPY);
+	struct command *command = cpu_command_copy(queue, copy);
 	if (!command)
 		return STATUS_OUT_OF_MEMORY;
-	command->copy = copy;
-	command->items = copy.rows ? item_count(rows, &command->copy.rows) : item_count(copy.width, &linear);
-	submit(queue, command);
+	cpu_queue_submit(queue, command);
 	return STATUS_SUCCESS;
 }
 
@@ -674,6 +734,18 @@ int cpu_queue_copy_2d(struct device_queue *queue, void *to, uint64_t to_pitch, u
 		copy.height = copy.depth = 1;
 	}
 	return submit_copy(queue, copy);
+}
+
+struct command *cpu_command_fill(struct device_queue *queue, struct fill fill)
+{
+	uint64_t linear = COPY_ITEM / 4;
+	fill.rows = fill.height == 1 ? 0 : COPY_ITEM / (fill.width * fill.element) + 1;
+	struct command *command = command_take(queue, COMMAND_FILL);
+	if (!command)
+		return NULL;
+	command->fill = fill;
+	command->items = fill.rows ? item_count(fill.height, &command->fill.rows) : item_count(fill.width, &linear);
+	return command;
 }
 
 int cpu_queue_fill(struct device_queue *queue, void *to, uint64_t pitch, uint32_t value, unsigned element, uint64_t width,
@@ -702,13 +774,10 @@ int cpu_queue_fill(struct device_queue *queue, void *to, uint64_t pitch, uint32_
 		if (at_once(queue, fill.width * fill.height * fill.element, fill_at_once, &whole))
 			return STATUS_SUCCESS;
 	}
-	struct command *command = command_take(queue, COMMAND_FILL);
+	struct command *command = cpu_command_fill(queue, fill);
 	if (!command)
 		return STATUS_OUT_OF_MEMORY;
-	command->fill = fill;
-	uint64_t linear = COPY_ITEM / 4;
-	command->items = fill.rows ? item_count(fill.height, &command->fill.rows) : item_count(fill.width, &linear);
-	submit(queue, command);
+	cpu_queue_submit(queue, command);
 	return STATUS_SUCCESS;
 }
 
@@ -723,7 +792,7 @@ int cpu_queue_host_function(struct device_queue *queue, void (*function)(void *)
 		return STATUS_OUT_OF_MEMORY;
 	command->host.function = function;
 	command->host.argument = argument;
-	submit(queue, command);
+	cpu_queue_submit(queue, command);
 	return STATUS_SUCCESS;
 }
 
@@ -740,19 +809,27 @@ bool cpu_queue_done(struct device_queue *queue, uint64_t ticket)
 	return atomic_load(&queue->done) >= ticket || cpu_pool_gone();
 }
 
+struct command *cpu_command_wait(struct device_queue *queue, struct device_queue *other, uint64_t ticket)
+{
+	struct command *command = command_take(queue, COMMAND_WAIT);
+	if (!command)
+		return NULL;
+	command->wait.queue = other;
+	command->wait.ticket = ticket;
+	atomic_fetch_add(&other->references, 1);
+	return command;
+}
+
 int cpu_queue_wait(struct device_queue *queue, struct device_queue *other, uint64_t ticket)
 {
 	if (cpu_pool_gone())
 		return cpu_pool_gone();
 	if (queue == other || atomic_load(&other->done) >= ticket)
 		return STATUS_SUCCESS; /* in order anyway, or there already */
-	struct command *command = command_take(queue, COMMAND_WAIT);
+	struct command *command = cpu_command_wait(queue, other, ticket);
 	if (!command)
 		return STATUS_OUT_OF_MEMORY;
-	command->wait.queue = other;
-	command->wait.ticket = ticket;
-	atomic_fetch_add(&other->references, 1);
-	submit(queue, command);
+	cpu_queue_submit(queue, command);
 	return STATUS_SUCCESS;
 }
 
@@ -764,7 +841,7 @@ int cpu_queue_timestamp(struct device_queue *queue, uint64_t *when_ns)
 	if (!command)
 		return STATUS_OUT_OF_MEMORY;
 	command->timestamp = when_ns;
-	submit(queue, command);
+	cpu_queue_submit(queue, command);
 	return STATUS_SUCCESS;
 }
 

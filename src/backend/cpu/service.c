@@ -97,14 +97,6 @@ static void service_set_conditional(struct cpu_block *block, uint32_t thread, ui
 	atomic_store_explicit((_Atomic uint32_t *)(uintptr_t)handle, value, memory_order_release);
 }
 
-static uint64_t service_syscall(struct cpu_block *block, uint32_t thread, uint32_t number, const void *parameters)
-{
-	struct block_run *run = block->worker;
-	(void)thread, (void)parameters;
-	log_error("kernel %s: system call %u of device code is not supported", run->launch->abi.name, number);
-	end_kernel(run, STATUS_NOT_SUPPORTED);
-}
-
 static uint64_t service_global_timer(void)
 {
 	struct timespec now;
@@ -138,7 +130,7 @@ const struct cpu_services cpu_services = {
 	.surface = cpu_surface_access,
 	.query = cpu_texture_query,
 	.set_conditional = service_set_conditional,
-	.syscall = service_syscall,
+	.syscall = cpu_device_call,
 	.global_timer = service_global_timer,
 	.clock = service_clock,
 };

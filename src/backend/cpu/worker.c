@@ -247,6 +247,7 @@ void cpu_block_run_destroy(struct block_run *run)
 	if (run->shared_map)
 		munmap(run->shared_map, run->shared_map_bytes);
 	text_fini(&run->printed);
+	free(run->errors);
 	free(run);
 }
 
