@@ -245,7 +245,7 @@ void ipc_unshare(struct ipc_memory *memory, uintptr_t base, size_t size)
 
 struct ipc_handle ipc_describe(const struct ipc_memory *memory, size_t size, int device)
 {
-	return (struct ipc_handle){IPC_MAGIC, 0, getpid(), memory->file, inode_of(memory->file), memory->offset, size, device};
+	return (struct ipc_handle){IPC_MAGIC, 0, getpid(), memory->file, inode_of(memory->file), memory->offset, size, device, 0};
 }
 
 CUresult ipc_map(const struct ipc_handle *handle, bool own, uintptr_t *base)
@@ -556,7 +556,7 @@ CUresult impl_cuIpcGetEventHandle(CUipcEventHandle *out, CUevent event_handle)
 		status = api_error(CUDA_ERROR_INVALID_VALUE, "the event is another process's");
 	if (!status) {
 		handle = (struct ipc_handle){IPC_MAGIC, 1, getpid(), event->ipc->file, inode_of(event->ipc->file), 0, 0,
-					     event->context->device->ordinal};
+					     event->context->device->ordinal, 0};
 		memset(out, 0, sizeof *out);
 		memcpy(out, &handle, sizeof handle);
 	}

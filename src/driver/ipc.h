@@ -10,6 +10,7 @@ struct ipc_handle { /* what the 64 bytes of a CUipcMemHandle, a CUipcEventHandle
 	uint64_t inode;        /* of the file: tells a number that was reused */
 	uint64_t offset, size; /* of the allocation in the file */
 	int32_t device;
+	int32_t unused;        /* no padding: other processes see these bytes */
 };
 
 struct ipc_memory; /* a range of this process's memory that others may map */

@@ -16,7 +16,7 @@ enum { POOL_MAGIC = 0x4c4f4f50 };
 
 struct pool_file {
 	uint32_t magic;
-	int32_t process, device;
+	int32_t process, device, unused; /* no padding: other processes see these bytes */
 	uint64_t id;
 };
 
@@ -31,7 +31,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what is shared fi
 /* Ids of different processes differ as well as their pids do. */
 static CUresult file_make_locked(struct pool *pool)
 {
-	struct pool_file content = {POOL_MAGIC, getpid(), pool->device->ordinal, (uint64_t)getpid() << 32 | (driver_next_id() & UINT32_MAX)};
+	struct pool_file content = {POOL_MAGIC, getpid(), pool->device->ordinal, 0, (uint64_t)getpid() << 32 | (driver_next_id() & UINT32_MAX)};
 	CUresult status = pool->file ? CUDA_SUCCESS : ipc_file(sizeof content, &pool->file);
 
 	if (status || pool->share_id)
