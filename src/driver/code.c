@@ -39,6 +39,7 @@ CUresult jit_log_open(struct jit_log *log, unsigned count, const CUjit_option *o
 			log->error_count = &values[i];
 			break;
 		case CU_JIT_WALL_TIME: log->wall_time = &values[i]; break;
+		case CU_JIT_MAX_REGISTERS: log->max_registers = (uint32_t)value; break;
 		default: /* hints for a compiler that has its own ways */
 			if ((int)options[i] < 0 || options[i] >= CU_JIT_NUM_OPTIONS)
 				return CUDA_ERROR_INVALID_VALUE;
@@ -82,6 +83,16 @@ void jit_log_close(struct jit_log *log)
 		return;
 	memcpy(&bits, &milliseconds, sizeof bits); /* a float in the place of a pointer, as the manual has it */
 	*log->wall_time = (void *)(uintptr_t)bits;
+}
+
+void jit_limit_registers(const struct jit_log *log, struct ptx_module *ptx)
+{
+	for (size_t i = 0; log && log->max_registers && i < ptx->functions.count; i++) {
+		struct ptx_function *function = ptx->functions.data[i];
+
+		if (function->is_entry && (!function->maxnreg || function->maxnreg > log->max_registers))
+			function->maxnreg = log->max_registers;
+	}
 }
 
 /* ---- images ------------------------------------------------------------------------------------------------ */
@@ -205,6 +216,8 @@ CUresult code_parse(struct code *code, struct jit_log *log)
 		}
 		if (!status)
 			status = parse_units(code, log);
+		if (!status)
+			jit_limit_registers(log, code->ptx);
 		fatbin_choice_fini(&code->choice);
 		code->failure = status;
 	}

@@ -327,17 +327,20 @@ struct code { /* a program's device code, parsed at most once; shared by librari
 	struct fatbin_choice choice;
 };
 
-struct jit_log { /* CU_JIT_INFO_LOG_BUFFER and the rest, taken apart */
+struct jit_log { /* CU_JIT_INFO_LOG_BUFFER and the rest, taken apart; CU_JIT_MAX_REGISTERS too */
 	char *info, *error;
 	size_t info_size, error_size;
 	void **info_count, **error_count; /* where the filled size goes */
 	void **wall_time;
 	uint64_t begin_ns;
+	uint32_t max_registers; /* of each thread; 0: as many as a kernel likes */
 };
 CUresult jit_log_open(struct jit_log *log, unsigned count, const CUjit_option *options, void **values);
 void jit_log_write(struct jit_log *log, bool error, const char *text);
 
 void jit_log_close(struct jit_log *log);
+/* Kernels say themselves that they have no more registers than the options allow, as .maxnreg has it. */
+void jit_limit_registers(const struct jit_log *log, struct ptx_module *ptx);
 
 /* Opens an image and picks its PTX; `keep`: the image stays where it is as long as the code. */
 CUresult code_open(const void *image, size_t size, bool keep, struct jit_log *log, struct code **code);

@@ -236,8 +236,8 @@ static CUresult load(CUlibrary *handle, const void *image, size_t size, unsigned
 	if (status)
 		return status;
 	status = code_open(image, size, keep, &log, &code);
-	if (!status && (driver.eager_loading || log.error || log.info)) {
-		status = code_parse(code, &log); /* somebody waits for messages */
+	if (!status && (driver.eager_loading || log.error || log.info || log.max_registers)) {
+		status = code_parse(code, &log); /* somebody waits for messages, or limits what is made */
 		if (status)
 			code_drop(code);
 	}

@@ -167,6 +167,7 @@ CUresult impl_cuLinkComplete(CUlinkState state, void **image, size_t *size)
 			ptx_diagnostic_fini(&diagnostic);
 			return status;
 		}
+		jit_limit_registers(&link->log, whole);
 		ptx_print(whole, &link->text);
 		ptx_destroy(whole);
 		link->complete = true;

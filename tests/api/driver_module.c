@@ -293,6 +293,40 @@ static void test_linker(void)
 	CHECK_OK(cuModuleUnload(module));
 }
 
+/* A limit on registers holds for every kernel that is loaded or linked with it. */
+static void test_register_limit(void)
+{
+	static char many[] = ".version 7.8\n.target sm_80\n.address_size 64\n.visible .entry k() { .reg .b32 %r<900>; ret; }\n";
+	CUjit_option option = CU_JIT_MAX_REGISTERS;
+	void *limit = (void *)(size_t)32, *image = NULL;
+	CUlinkState state;
+	CUmodule module;
+	CUfunction function;
+	size_t size;
+	int before = 0, after = 0;
+
+	CHECK_OK(cuModuleLoadData(&module, many));
+	CHECK_OK(cuModuleGetFunction(&function, module, "k"));
+	CHECK_OK(cuFuncGetAttribute(&before, CU_FUNC_ATTRIBUTE_NUM_REGS, function));
+	CHECK_OK(cuModuleUnload(module));
+	CHECK_OK(cuModuleLoadDataEx(&module, many, 1, &option, &limit));
+	CHECK_OK(cuModuleGetFunction(&function, module, "k"));
+	CHECK_OK(cuFuncGetAttribute(&after, CU_FUNC_ATTRIBUTE_NUM_REGS, function));
+	CHECK(after <= 32 && after <= before);
+	CHECK_OK(run(function, 1, 1, 0, NULL));
+	CHECK_OK(cuModuleUnload(module));
+	limit = (void *)(size_t)24;
+	CHECK_OK(cuLinkCreate(1, &option, &limit, &state));
+	CHECK_OK(cuLinkAddData(state, CU_JIT_INPUT_PTX, many, sizeof many, "many", 0, NULL, NULL));
+	CHECK_OK(cuLinkComplete(state, &image, &size));
+	CHECK_OK(cuModuleLoadData(&module, image));
+	CHECK_OK(cuLinkDestroy(state));
+	CHECK_OK(cuModuleGetFunction(&function, module, "k"));
+	CHECK_OK(cuFuncGetAttribute(&after, CU_FUNC_ATTRIBUTE_NUM_REGS, function));
+	CHECK(after <= 24);
+	CHECK_OK(cuModuleUnload(module));
+}
+
 /* A fault sticks to its context: the launch succeeds, every later call on the context repeats the status. */
 static void test_fault(const char *name, CUresult status)
 {
@@ -339,6 +373,7 @@ int main(void)
 	CHECK_OK(cuModuleUnload(module));
 	test_library();
 	test_linker();
+	test_register_limit();
 	CHECK_OK(cuCtxDestroy(context));
 	return check_end();
 }
