@@ -24,6 +24,22 @@ static void test_identity(int count)
 	}
 }
 
+/* What one device's atomics do on another's memory: all that native atomics are, where the attribute says that there are any. */
+static void test_atomics(void)
+{
+	CUatomicOperation operations[] = {CU_ATOMIC_OPERATION_INTEGER_ADD, CU_ATOMIC_OPERATION_EXCHANGE}, wrong = (CUatomicOperation)99;
+	unsigned capabilities[2] = {0};
+	int native = 0;
+
+	CHECK_OK(cuDeviceGetP2PAttribute(&native, CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, 0, 1));
+	CHECK_OK(cuDeviceGetP2PAtomicCapabilities(capabilities, operations, 2, 0, 1));
+	if (native)
+		CHECK(capabilities[0] & CU_ATOMIC_CAPABILITY_SCALAR_32 && capabilities[1] & CU_ATOMIC_CAPABILITY_SCALAR_64);
+	CHECK_INT(cuDeviceGetP2PAtomicCapabilities(capabilities, &wrong, 1, 0, 1), CUDA_ERROR_INVALID_VALUE);
+	CHECK_INT(cuDeviceGetP2PAtomicCapabilities(NULL, operations, 2, 0, 1), CUDA_ERROR_INVALID_VALUE);
+	CHECK_INT(cuDeviceGetP2PAtomicCapabilities(capabilities, operations, 2, 0, 99), CUDA_ERROR_INVALID_DEVICE);
+}
+
 static void test_peers(void)
 {
 	CUdeviceptr here, there;
@@ -37,6 +53,7 @@ static void test_peers(void)
 	CHECK_OK(cuDeviceGetP2PAttribute(&can, CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED, 0, 1));
 	CHECK_INT(can, 1);
 	CHECK(cuDeviceGetP2PAttribute(&can, CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED, 0, 0) != CUDA_SUCCESS);
+	test_atomics();
 	CHECK_OK(cuCtxSetCurrent(contexts[0]));
 	CHECK_OK(cuCtxEnablePeerAccess(contexts[1], 0));
 	CHECK_INT(cuCtxEnablePeerAccess(contexts[1], 0), CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);

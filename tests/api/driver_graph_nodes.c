@@ -365,6 +365,39 @@ static void test_generic(void)
 	CHECK_OK(cuGraphDestroy(graph));
 }
 
+/* A child graph is the node's own: a clone, which does what the graph did when the node was added. */
+static void test_children(void)
+{
+	CUgraphNodeParams five = {.type = CU_GRAPH_NODE_TYPE_MEMSET};
+	CUgraph graph, child, own = NULL;
+	CUgraphNode node, inner, other;
+	size_t count = 0;
+
+	five.memset = (CUDA_MEMSET_NODE_PARAMS_v2){.dst = cell, .value = 5, .elementSize = 4, .width = 1, .height = 1, .ctx = context};
+	CHECK_OK(cuGraphCreate(&graph, 0));
+	CHECK_OK(cuGraphCreate(&child, 0));
+	CHECK_OK(cuGraphAddNode(&inner, child, NULL, 0, &five));
+	CHECK_OK(cuGraphAddChildGraphNode(&node, graph, NULL, 0, child));
+	five.memset.value = 6;
+	CHECK_OK(cuGraphNodeSetParams(inner, &five)); /* too late for the node */
+	CHECK_OK(cuGraphChildGraphNodeGetGraph(node, &own));
+	CHECK(own && own != child);
+	CHECK_OK(cuGraphGetNodes(own, NULL, &count));
+	CHECK_INT(count, 1);
+	run(graph);
+	CHECK_INT(read_cell(), 5);
+	count = 1;
+	CHECK_OK(cuGraphGetNodes(own, &other, &count));
+	CHECK_OK(cuGraphNodeSetParams(other, &five)); /* but that is the node's */
+	run(graph);
+	CHECK_INT(read_cell(), 6);
+	CHECK_INT(cuGraphChildGraphNodeGetGraph(inner, &own), CUDA_ERROR_INVALID_VALUE);
+	CHECK_INT(cuGraphChildGraphNodeGetGraph(node, NULL), CUDA_ERROR_INVALID_VALUE);
+	CHECK_INT(cuGraphDestroy(own), CUDA_ERROR_INVALID_VALUE); /* it goes with the node */
+	CHECK_OK(cuGraphDestroy(child));
+	CHECK_OK(cuGraphDestroy(graph));
+}
+
 /* An object lives as long as anybody has a reference: the program, a graph, an executable graph. */
 static void test_user_objects(void)
 {
@@ -411,6 +444,7 @@ int main(void)
 	test_edges();
 	test_attributes();
 	test_generic();
+	test_children();
 	test_user_objects();
 	CHECK_OK(cuCtxDestroy_v2(context));
 	return check_end();

@@ -109,9 +109,23 @@ static void test_pointers(void)
 	CHECK_INT(cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, 64), CUDA_ERROR_INVALID_VALUE);
 }
 
+/* Memory attached to a stream, or to all again: whole allocations of managed memory only. */
+static void test_attachment(void)
+{
+	CHECK_OK(cuStreamAttachMemAsync(stream, managed, 0, CU_MEM_ATTACH_SINGLE));
+	CHECK_OK(cuMemsetD8Async(managed, 3, BYTES, stream)); /* the stream still may */
+	CHECK_OK(cuStreamSynchronize(stream));
+	CHECK_INT(*(volatile unsigned char *)(size_t)managed, 3);
+	CHECK_OK(cuStreamAttachMemAsync(stream, managed, BYTES, CU_MEM_ATTACH_GLOBAL));
+	CHECK_INT(cuStreamAttachMemAsync(stream, managed, BYTES / 2, CU_MEM_ATTACH_GLOBAL), CUDA_ERROR_INVALID_VALUE);
+	CHECK_INT(cuStreamAttachMemAsync(stream, plain, 0, CU_MEM_ATTACH_GLOBAL), CUDA_ERROR_INVALID_VALUE);
+	CHECK_INT(cuStreamAttachMemAsync(NULL, managed, 0, CU_MEM_ATTACH_SINGLE), CUDA_ERROR_INVALID_VALUE);
+	CHECK_INT(cuStreamAttachMemAsync(stream, managed, 0, 3), CUDA_ERROR_INVALID_VALUE);
+}
+
 static void test_access(void)
 {
-	CUmemAllocationProp properties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+	CUmemAllocationProp properties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}}, got;
 	CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READ};
 	CUmemGenericAllocationHandle memory;
 	unsigned long long flags = 99;
@@ -121,6 +135,9 @@ static void test_access(void)
 	CHECK_OK(cuMemGetAllocationGranularity(&unit, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
 	CHECK_OK(cuMemAddressReserve(&at, unit, 0, 0, 0));
 	CHECK_OK(cuMemCreate(&memory, unit, &properties, 0));
+	CHECK_OK(cuMemGetAllocationPropertiesFromHandle(&got, memory));
+	CHECK(got.type == CU_MEM_ALLOCATION_TYPE_PINNED && got.location.type == CU_MEM_LOCATION_TYPE_DEVICE && got.location.id == 0);
+	CHECK_INT(cuMemGetAllocationPropertiesFromHandle(NULL, memory), CUDA_ERROR_INVALID_VALUE);
 	CHECK_OK(cuMemMap(at, unit, 0, memory, 0));
 	CHECK_OK(cuMemGetAccess(&flags, &device, at));
 	CHECK_INT(flags, CU_MEM_ACCESS_FLAGS_PROT_NONE);
@@ -154,6 +171,7 @@ int main(void)
 	test_advice();
 	test_prefetch();
 	test_pointers();
+	test_attachment();
 	test_access();
 	CHECK_OK(cuMemFree_v2(managed));
 	CHECK_OK(cuMemFree_v2(plain));

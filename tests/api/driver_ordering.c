@@ -140,6 +140,30 @@ static void test_streams(void)
 	CHECK_INT(cuStreamAddCallback(first, NULL, NULL, 0), CUDA_ERROR_INVALID_VALUE);
 }
 
+/* Attributes are kept, and copied to another stream; its priority stays its own. */
+static void test_attributes(void)
+{
+	CUstreamAttrValue set = {.accessPolicyWindow = {.num_bytes = 64, .hitRatio = 0.5f}}, got = {{0}};
+
+	CHECK_OK(cuStreamSetAttribute(first, CU_STREAM_ATTRIBUTE_ACCESS_POLICY_WINDOW, &set));
+	CHECK_OK(cuStreamGetAttribute(first, CU_STREAM_ATTRIBUTE_ACCESS_POLICY_WINDOW, &got));
+	CHECK(got.accessPolicyWindow.num_bytes == 64 && got.accessPolicyWindow.hitRatio == 0.5f);
+	set.syncPolicy = CU_SYNC_POLICY_YIELD;
+	CHECK_OK(cuStreamSetAttribute(first, CU_STREAM_ATTRIBUTE_SYNCHRONIZATION_POLICY, &set));
+	CHECK_OK(cuStreamGetAttribute(second, CU_STREAM_ATTRIBUTE_SYNCHRONIZATION_POLICY, &got));
+	CHECK(got.syncPolicy != CU_SYNC_POLICY_YIELD);
+	CHECK_OK(cuStreamCopyAttributes(second, first));
+	CHECK_OK(cuStreamGetAttribute(second, CU_STREAM_ATTRIBUTE_SYNCHRONIZATION_POLICY, &got));
+	CHECK_INT(got.syncPolicy, CU_SYNC_POLICY_YIELD);
+	CHECK_OK(cuStreamGetAttribute(second, CU_STREAM_ATTRIBUTE_PRIORITY, &got));
+	CHECK_INT(got.priority, 0);
+	set.accessPolicyWindow.hitRatio = 2;
+	CHECK_INT(cuStreamSetAttribute(first, CU_STREAM_ATTRIBUTE_ACCESS_POLICY_WINDOW, &set), CUDA_ERROR_INVALID_VALUE);
+	CHECK_INT(cuStreamSetAttribute(first, (CUstreamAttrID)99, &set), CUDA_ERROR_INVALID_VALUE);
+	CHECK_INT(cuStreamGetAttribute(first, CU_STREAM_ATTRIBUTE_PRIORITY, NULL), CUDA_ERROR_INVALID_VALUE);
+	CHECK_INT(cuStreamCopyAttributes(second, (CUstream)context), CUDA_ERROR_INVALID_HANDLE);
+}
+
 /* One stream waits until another has written; each comparison, 32 and 64 bits, both versions. */
 static void test_words(void)
 {
@@ -351,6 +375,7 @@ int main(void)
 	test_events();
 	test_context_events();
 	test_streams();
+	test_attributes();
 	test_words();
 	test_capture();
 	test_green();

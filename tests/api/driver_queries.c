@@ -311,6 +311,29 @@ static void test_notifications(void)
 	CHECK_INT(cuDeviceRegisterAsyncNotification(99, notice, NULL, &first), CUDA_ERROR_INVALID_DEVICE);
 }
 
+/* Tables of functions beside the public ones, as libraries of NVIDIA's ask for them: the fourth entry of this one says a context's
+ * id. Of an id that nobody knows there is none. */
+static void test_tables(CUcontext context)
+{
+	const CUuuid id = {{0x21, 0x31, (char)0x8C, 0x60, (char)0x97, 0x14, 0x32, 0x48, (char)0x8C, (char)0xA6, 0x41, (char)0xFF, 0x73, 0x24,
+			    (char)0xC8, (char)0xF2}};
+	const CUuuid unknown = {{1, 2, 3}};
+	CUresult (*get_id)(CUcontext, unsigned long long *) = NULL;
+	unsigned long long by_table = 0, by_name = 1;
+	const void *table = NULL;
+
+	CHECK_OK(cuGetExportTable(&table, &id));
+	CHECK(table);
+	if (table) {
+		memcpy(&get_id, (const char *)table + 4 * sizeof(void *), sizeof get_id);
+		CHECK_OK(get_id(context, &by_table));
+		CHECK_OK(cuCtxGetId(context, &by_name));
+		CHECK(by_table == by_name);
+	}
+	CHECK_INT(cuGetExportTable(&table, &unknown), CUDA_ERROR_INVALID_VALUE);
+	CHECK_INT(cuGetExportTable(NULL, &id), CUDA_ERROR_INVALID_VALUE);
+}
+
 /* The first version of cuGetProcAddress has no status: what is not there is an error. */
 static void test_entries(void)
 {
@@ -346,6 +369,7 @@ int main(void)
 	test_log();
 	test_notifications();
 	test_entries();
+	test_tables(context);
 	CHECK_OK(cuCtxDestroy_v2(context));
 	return check_end();
 }

@@ -191,6 +191,30 @@ static void test_arrays(CUmodule module)
 	CHECK_OK(cuArrayDestroy(array));
 }
 
+/* A texture object that sees an array otherwise than it was made, and says so; one that does not has nothing to say. */
+static void test_views(void)
+{
+	CUDA_ARRAY3D_DESCRIPTOR shape = {.Width = 16, .Height = 16, .Format = CU_AD_FORMAT_UNSIGNED_INT32, .NumChannels = 1};
+	CUDA_RESOURCE_VIEW_DESC view = {.format = CU_RES_VIEW_FORMAT_UINT_1X32, .width = 16, .height = 16}, got;
+	CUDA_RESOURCE_DESC resource = {.resType = CU_RESOURCE_TYPE_ARRAY};
+	CUDA_TEXTURE_DESC texture = {.flags = CU_TRSF_READ_AS_INTEGER};
+	CUtexObject viewed, plain_object;
+	CUarray array;
+
+	memset(&got, 0, sizeof got);
+	CHECK_OK(cuArray3DCreate_v2(&array, &shape));
+	resource.res.array.hArray = array;
+	CHECK_OK(cuTexObjectCreate(&viewed, &resource, &texture, &view));
+	CHECK_OK(cuTexObjectCreate(&plain_object, &resource, &texture, NULL));
+	CHECK_OK(cuTexObjectGetResourceViewDesc(&got, viewed));
+	CHECK(got.format == CU_RES_VIEW_FORMAT_UINT_1X32 && got.width == 16 && got.height == 16);
+	CHECK_INT(cuTexObjectGetResourceViewDesc(&got, plain_object), CUDA_ERROR_INVALID_VALUE);
+	CHECK_INT(cuTexObjectGetResourceViewDesc(NULL, viewed), CUDA_ERROR_INVALID_VALUE);
+	CHECK_OK(cuTexObjectDestroy(viewed));
+	CHECK_OK(cuTexObjectDestroy(plain_object));
+	CHECK_OK(cuArrayDestroy(array));
+}
+
 /* A function that carries its own shape and parameters. */
 static void test_old_launches(void)
 {
@@ -263,6 +287,7 @@ int main(void)
 	test_planes();
 	test_settings();
 	test_arrays(module);
+	test_views();
 	test_old_launches();
 	CHECK_OK(cuCtxDestroy_v2(context));
 	return check_end();

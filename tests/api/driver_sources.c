@@ -178,6 +178,43 @@ static void test_library(void)
 	unlink(path);
 }
 
+/* What is in a module and in a library, by enumeration. */
+static void test_enumeration(void)
+{
+	CUfunction functions[8] = {NULL}, function;
+	unsigned count = 0, adds = 0;
+	CUlibrary library;
+	CUmodule module = NULL;
+	const char *name;
+
+	CHECK_OK(cuModuleLoadData(&module, kernels_ptx));
+	CHECK_OK(cuModuleGetFunctionCount(&count, module));
+	CHECK(count > 0 && count <= 8);
+	CHECK_OK(cuModuleEnumerateFunctions(functions, 8, module));
+	for (unsigned i = 0; i < count; i++) {
+		CHECK_OK(cuFuncGetName(&name, functions[i]));
+		if (strcmp(name, "add"))
+			continue;
+		run_add(functions[i], 12, "an enumerated function");
+		adds++;
+	}
+	CHECK_INT(adds, 1);
+	functions[1] = NULL;
+	CHECK_OK(cuModuleEnumerateFunctions(functions, 1, module)); /* no more than there is room for */
+	CHECK(!functions[1]);
+	CHECK_INT(cuModuleEnumerateFunctions(NULL, 8, module), CUDA_ERROR_INVALID_VALUE);
+	CHECK_OK(cuModuleGetFunction(&function, module, "fill"));
+	CHECK_OK(cuFuncSetCacheConfig(function, CU_FUNC_CACHE_PREFER_L1)); /* a hint, no more */
+	CHECK_INT(cuFuncSetCacheConfig(function, (CUfunc_cache)9), CUDA_ERROR_INVALID_VALUE);
+	CHECK_OK(cuModuleUnload(module));
+	CHECK_OK(cuLibraryLoadData(&library, kernels_ptx, NULL, NULL, 0, NULL, NULL, 0));
+	CHECK_OK(cuLibraryGetModule(&module, library)); /* of the current context */
+	CHECK_OK(cuModuleGetFunction(&function, module, "add"));
+	run_add(function, 13, "a library's module");
+	CHECK_INT(cuLibraryGetModule(NULL, library), CUDA_ERROR_INVALID_VALUE);
+	CHECK_OK(cuLibraryUnload(library));
+}
+
 /* A function is loaded when it is first needed, or when that is asked for. */
 static void test_loading(void)
 {
@@ -276,6 +313,7 @@ int main(void)
 	test_variables();
 	test_linker();
 	test_library();
+	test_enumeration();
 	test_loading();
 	test_occupancy();
 	test_multi_device();
