@@ -129,7 +129,11 @@ static CUresult flatten(struct exec *exec, const struct graph *graph, const uint
 static void assign_lanes(struct exec *exec)
 {
 	uint32_t tail[LANES_MOST]; /* the entry that each lane ends with */
+	unsigned most = (unsigned)exec->context->device->properties.multiprocessors * 2; /* more would only take turns */
 	bool root_taken = false;
+
+	if (most > LANES_MOST)
+		most = LANES_MOST;
 
 	exec->lane_count = 1;
 	for (uint32_t i = 0; i < exec->nodes.count; i++) {
@@ -142,7 +146,7 @@ static void assign_lanes(struct exec *exec)
 		if (lane == NO_LANE && !root_taken)
 			lane = 0;
 		if (lane == NO_LANE)
-			lane = exec->lane_count < LANES_MOST ? (int)exec->lane_count++ : (int)(i % LANES_MOST);
+			lane = exec->lane_count < most ? (int)exec->lane_count++ : (int)(i % most);
 		root_taken = true;
 		entry->lane = (unsigned)lane;
 		tail[lane] = i;

@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { LONGEST_SPIN_NS = 50000, SHORTEST_SPIN_NS = 1500, SPINS_A_LOOK = 16 };
+enum { LONGEST_SPIN_NS = 50000, SHORTEST_SPIN_NS = 1500, SPINS_A_LOOK = 16, TURN_NS = 20000 };
 
 void cpu_futex_wait(_Atomic uint32_t *word, uint32_t value)
 {
@@ -211,14 +211,29 @@ static void publish_next(struct device *device, struct command *command)
 		cpu_pool_wake(device);
 }
 
-/* All items of the command are done. Of a list, whoever was last goes on with launches that are one item, unless other queues
- * have work, which takes its turn, or the blocks may wait for what this worker does further out. */
+/* Other queues have work: is it their turn? Urgent ones need not wait, the others for as long as waking somebody takes. */
+static bool others_turn(struct pool *pool, const struct device_queue *queue, uint64_t *since)
+{
+	const uint64_t urgent = (UINT64_C(1) << SLOTS_FOR_PRIORITY) - 1;
+	uint64_t active = atomic_load_explicit(&pool->active, memory_order_relaxed);
+	if (!(active & (active - 1)))
+		return false;
+	if (queue->priority >= 0 && active & urgent)
+		return true;
+	if (!*since)
+		*since = clock_ns();
+	return clock_ns() - *since > TURN_NS;
+}
+
+/* All items of the command are done. Of a list, whoever was last goes on with launches that are one item, unless it is others'
+ * turn, or the blocks may wait for what this worker does further out. */
 static void command_done(struct worker *worker, struct command *command)
 {
 	struct device *device = worker->device;
+	uint64_t since = 0;
 	while (cpu_launch_next(command)) {
-		uint64_t active = atomic_load_explicit(&device->pool.active, memory_order_relaxed);
-		if (command->items > 1 || (active & (active - 1)) || atomic_load_explicit(&command->waits, memory_order_relaxed)) {
+		if (command->items > 1 || atomic_load_explicit(&command->waits, memory_order_relaxed) ||
+		    others_turn(&device->pool, command->queue, &since)) {
 			publish_next(device, command);
 			return;
 		}
