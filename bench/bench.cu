@@ -1,5 +1,9 @@
 /* The benchmark's rows in CUDA; see rows.h. Kernels are written as programs have them, not tuned to any machine. */
 #include <cuda_runtime.h>
+#if __has_include(<mma.h>) /* NVIDIA's: clang's build has no tensor cores to offer */
+#include <mma.h>
+#define HAVE_WMMA 1
+#endif
 
 #include "rows.h"
 
@@ -206,6 +210,236 @@ __global__ void bfs(const int *starts, const int *edges, int *levels)
 			levels[edges[i]] = 4;
 }
 
+struct alignas(16) body {
+	double x, y, z, w;
+};
+
+__global__ void nbody_double(const body *bodies, body *forces)
+{
+	__shared__ body tile[128];
+	int t = threadIdx.x, i = blockIdx.x * 128 + t;
+	body me = bodies[i];
+	double ax = 0.0, ay = 0.0, az = 0.0;
+	for (int start = 0; start < BODIES_DOUBLE; start += 128) {
+		tile[t] = bodies[start + t];
+		__syncthreads();
+		for (int j = 0; j < 128; j++) {
+			double dx = tile[j].x - me.x, dy = tile[j].y - me.y, dz = tile[j].z - me.z;
+			double inverse = 1.0 / sqrt(dx * dx + dy * dy + dz * dz + 0.01);
+			double pull = tile[j].w * inverse * inverse * inverse;
+			ax += dx * pull;
+			ay += dy * pull;
+			az += dz * pull;
+		}
+		__syncthreads();
+	}
+	forces[i] = body{ax, ay, az, 0.0};
+}
+
+/* Radix 2 in shared memory: a block's 256 threads do the butterflies of 512 points. */
+__global__ void fft(const float2 *in, const float2 *roots, float2 *out)
+{
+	__shared__ float2 points[FFT_POINTS];
+	int t = threadIdx.x, base = blockIdx.x * FFT_POINTS;
+	for (int i = t; i < FFT_POINTS; i += FFT_POINTS / 2)
+		points[__brev((unsigned)i) >> 23] = in[base + i];
+	__syncthreads();
+	for (int half = 1; half < FFT_POINTS; half *= 2) {
+		int k = t & (half - 1), low = 2 * t - k, high = low + half;
+		float2 root = roots[k * (FFT_POINTS / 2 / half)], a = points[low], b = points[high];
+		float x = b.x * root.x - b.y * root.y, y = b.x * root.y + b.y * root.x;
+		points[low] = make_float2(a.x + x, a.y + y);
+		points[high] = make_float2(a.x - x, a.y - y);
+		__syncthreads();
+	}
+	for (int i = t; i < FFT_POINTS; i += FFT_POINTS / 2)
+		out[base + i] = points[i];
+}
+
+/* Hillis and Steele's inclusive scan of 256. */
+__global__ void scan(const int *in, int *out)
+{
+	__shared__ int sums[256];
+	int t = threadIdx.x, i = blockIdx.x * 256 + t;
+	sums[t] = in[i];
+	__syncthreads();
+	for (int distance = 1; distance < 256; distance *= 2) {
+		int other = t >= distance ? sums[t - distance] : 0;
+		__syncthreads();
+		sums[t] += other;
+		__syncthreads();
+	}
+	out[i] = sums[t];
+}
+
+/* Splits by one bit after the other: those with a 0 go in front, in order, and how many there are is a sum over warps. */
+__global__ void radix_sort(const int *in, int *out)
+{
+	__shared__ int keys[512], zeros[16];
+	int t = threadIdx.x, lane = t & 31, warp = t >> 5;
+	keys[t] = in[blockIdx.x * 512 + t];
+	__syncthreads();
+	for (int bit = 0; bit < RADIX_BITS; bit++) {
+		int key = keys[t], one = key >> bit & 1;
+		unsigned vote = __ballot_sync(0xffffffff, !one);
+		if (lane == 0)
+			zeros[warp] = __popc(vote);
+		__syncthreads();
+		int before = 0, all = 0;
+		for (int i = 0; i < 16; i++) {
+			before += i < warp ? zeros[i] : 0;
+			all += zeros[i];
+		}
+		before += __popc(vote & ((1u << lane) - 1));
+		keys[one ? all + t - before : before] = key;
+		__syncthreads();
+	}
+	out[blockIdx.x * 512 + t] = keys[t];
+}
+
+/* A tile with its border in shared memory; outside of the grid is nothing. */
+__global__ void convolution(const float *in, const float *filter, float *out)
+{
+	enum { REACH = FILTER / 2 };
+	__shared__ float tile[8 + 2 * REACH][32 + 2 * REACH], weights[FILTER * FILTER];
+	int tx = threadIdx.x, ty = threadIdx.y, x0 = blockIdx.x * 32 - REACH, y0 = blockIdx.y * 8 - REACH, t = ty * 32 + tx;
+	if (t < FILTER * FILTER)
+		weights[t] = filter[t];
+	for (int y = ty; y < 8 + 2 * REACH; y += 8)
+		for (int x = tx; x < 32 + 2 * REACH; x += 32) {
+			bool inside = x0 + x >= 0 && x0 + x < GRID_N && y0 + y >= 0 && y0 + y < GRID_N;
+			tile[y][x] = inside ? in[(y0 + y) * GRID_N + x0 + x] : 0.0f;
+		}
+	__syncthreads();
+	float sum = 0.0f;
+	for (int y = 0; y < FILTER; y++)
+		for (int x = 0; x < FILTER; x++)
+			sum += weights[y * FILTER + x] * tile[ty + y][tx + x];
+	out[(blockIdx.y * 8 + ty) * GRID_N + blockIdx.x * 32 + tx] = sum;
+}
+
+/* A block a row. */
+__global__ void softmax(const float *in, float *out)
+{
+	__shared__ float values[256];
+	int t = threadIdx.x;
+	const float *row = in + blockIdx.x * NORM_COLUMNS;
+	float most = row[t], sum = 0.0f;
+	for (int i = t + 256; i < NORM_COLUMNS; i += 256)
+		most = fmaxf(most, row[i]);
+	values[t] = most;
+	__syncthreads();
+	for (int half = 128; half > 0; half >>= 1) {
+		if (t < half)
+			values[t] = fmaxf(values[t], values[t + half]);
+		__syncthreads();
+	}
+	most = values[0];
+	__syncthreads();
+	for (int i = t; i < NORM_COLUMNS; i += 256)
+		sum += expf(row[i] - most);
+	values[t] = sum;
+	__syncthreads();
+	for (int half = 128; half > 0; half >>= 1) {
+		if (t < half)
+			values[t] += values[t + half];
+		__syncthreads();
+	}
+	sum = 1.0f / values[0];
+	for (int i = t; i < NORM_COLUMNS; i += 256)
+		out[blockIdx.x * NORM_COLUMNS + i] = expf(row[i] - most) * sum;
+}
+
+__device__ float warp_sum(float value)
+{
+	for (int distance = 16; distance; distance >>= 1)
+		value += __shfl_xor_sync(0xffffffff, value, distance);
+	return value;
+}
+
+/* A warp a row. */
+__global__ void layer_norm(const float *in, const float *weights, const float *biases, float *out)
+{
+	int lane = threadIdx.x & 31, row = blockIdx.x * 8 + (threadIdx.x >> 5);
+	float sum = 0.0f, squares = 0.0f;
+	for (int i = lane; i < NORM_COLUMNS; i += 32)
+		sum += in[row * NORM_COLUMNS + i];
+	float mean = warp_sum(sum) / NORM_COLUMNS;
+	for (int i = lane; i < NORM_COLUMNS; i += 32) {
+		float off = in[row * NORM_COLUMNS + i] - mean;
+		squares += off * off;
+	}
+	float scale = 1.0f / sqrtf(warp_sum(squares) / NORM_COLUMNS + 1e-5f);
+	for (int i = lane; i < NORM_COLUMNS; i += 32)
+		out[row * NORM_COLUMNS + i] = (in[row * NORM_COLUMNS + i] - mean) * scale * weights[i] + biases[i];
+}
+
+/* A thread a query, keys and values by tiles, the softmax as it goes (Milakov and Gimelshein, 2018). */
+__global__ void attention(const float *queries, const float *keys, const float *values, float *out)
+{
+	__shared__ float k[16][HEAD_SIZE], v[16][HEAD_SIZE];
+	int t = threadIdx.x, base = blockIdx.y * HEAD_ROWS * HEAD_SIZE, row = base + (blockIdx.x * 64 + t) * HEAD_SIZE;
+	float query[HEAD_SIZE], sums[HEAD_SIZE], most = -1e30f, total = 0.0f;
+	for (int i = 0; i < HEAD_SIZE; i++) {
+		query[i] = queries[row + i] * 0.125f;
+		sums[i] = 0.0f;
+	}
+	for (int start = 0; start < HEAD_ROWS; start += 16) {
+		for (int i = 0; i < 16; i++) {
+			k[i][t] = keys[base + (start + i) * HEAD_SIZE + t];
+			v[i][t] = values[base + (start + i) * HEAD_SIZE + t];
+		}
+		__syncthreads();
+		for (int j = 0; j < 16; j++) {
+			float score = 0.0f;
+			for (int i = 0; i < HEAD_SIZE; i++)
+				score += query[i] * k[j][i];
+			float larger = fmaxf(most, score), fade = expf(most - larger), weight = expf(score - larger);
+			total = total * fade + weight;
+			for (int i = 0; i < HEAD_SIZE; i++)
+				sums[i] = sums[i] * fade + weight * v[j][i];
+			most = larger;
+		}
+		__syncthreads();
+	}
+	for (int i = 0; i < HEAD_SIZE; i++)
+		out[row + i] = sums[i] / total;
+}
+
+#ifdef HAVE_WMMA
+/* Four warps, each with a 32 by 32 square of a block's 64 by 64, in binary16 with sums in binary32. */
+__global__ void sgemm_wmma(const float *a, const float *b, float *c)
+{
+	using namespace nvcuda;
+	__shared__ __half as[64][32], bs[32][64];
+	int t = threadIdx.x, warp = t >> 5, y = warp / 2 * 32, x = warp % 2 * 32, row = blockIdx.y * 64, column = blockIdx.x * 64;
+	wmma::fragment<wmma::accumulator, 16, 16, 16, float> sums[2][2];
+	for (int i = 0; i < 4; i++)
+		wmma::fill_fragment(sums[i / 2][i % 2], 0.0f);
+	for (int start = 0; start < MATRIX_N; start += 32) {
+		for (int i = t; i < 64 * 32; i += 128) {
+			as[i / 32][i % 32] = __float2half(a[(row + i / 32) * MATRIX_N + start + i % 32]);
+			bs[i / 64][i % 64] = __float2half(b[(start + i / 64) * MATRIX_N + column + i % 64]);
+		}
+		__syncthreads();
+		for (int k = 0; k < 32; k += 16) {
+			wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> left[2];
+			wmma::fragment<wmma::matrix_b, 16, 16, 16, __half, wmma::row_major> right[2];
+			for (int i = 0; i < 2; i++) {
+				wmma::load_matrix_sync(left[i], &as[y + 16 * i][k], 32);
+				wmma::load_matrix_sync(right[i], &bs[k][x + 16 * i], 64);
+			}
+			for (int i = 0; i < 4; i++)
+				wmma::mma_sync(sums[i / 2][i % 2], left[i / 2], right[i % 2], sums[i / 2][i % 2]);
+		}
+		__syncthreads();
+	}
+	for (int i = 0; i < 4; i++)
+		wmma::store_matrix_sync(&c[(row + y + i / 2 * 16) * MATRIX_N + column + x + i % 2 * 16], sums[i / 2][i % 2], MATRIX_N,
+					wmma::mem_row_major);
+}
+#endif
+
 template <class... Parameters> static void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, void **device)
 {
 	void *arguments[ROW_BUFFERS];
@@ -233,6 +467,19 @@ static void run(enum row_id id, void **device)
 	case ROW_BITONIC: launch(bitonic, SORT_N / 512, 512, device); break;
 	case ROW_SPMV: launch(spmv, SPARSE_ROWS / 256, 256, device); break;
 	case ROW_BFS: launch(bfs, GRAPH_NODES / 256, 256, device); break;
+	case ROW_NBODY_DOUBLE: launch(nbody_double, BODIES_DOUBLE / 128, 128, device); break;
+	case ROW_FFT: launch(fft, FFT_N / FFT_POINTS, FFT_POINTS / 2, device); break;
+	case ROW_SCAN: launch(scan, SCAN_N / 256, 256, device); break;
+	case ROW_RADIX_SORT: launch(radix_sort, SORT_N / 512, 512, device); break;
+	case ROW_CONVOLUTION: launch(convolution, dim3(GRID_N / 32, GRID_N / 8), dim3(32, 8), device); break;
+	case ROW_SOFTMAX: launch(softmax, NORM_ROWS, 256, device); break;
+	case ROW_LAYER_NORM: launch(layer_norm, NORM_ROWS / 8, 256, device); break;
+	case ROW_ATTENTION: launch(attention, dim3(HEAD_ROWS / 64, HEADS), 64, device); break;
+#ifdef HAVE_WMMA
+	case ROW_SGEMM_WMMA: launch(sgemm_wmma, dim3(MATRIX_N / 64, MATRIX_N / 64), 128, device); break;
+#else
+	case ROW_SGEMM_WMMA: fprintf(stderr, "bench.cu: built without mma.h\n"); exit(2);
+#endif
 	case ROW_COUNT: break;
 	}
 }

@@ -29,20 +29,34 @@ enum {
 	SPARSE_ROWS = 1 << 17,
 	SPARSE_PER_ROW = 16,
 	GRAPH_NODES = 1 << 18,
-	GRAPH_DEGREE = 8
+	GRAPH_DEGREE = 8,
+	BODIES_DOUBLE = 4096,
+	FFT_POINTS = 512,       /* of one transform, which is a block's */
+	FFT_N = 1 << 21,        /* of all */
+	SCAN_N = 1 << 22,       /* in pieces of 256 */
+	RADIX_BITS = 8,         /* of the keys, pieces of SORT_N's 512 */
+	FILTER = 5,             /* convolution of the grid with a square of that side */
+	NORM_ROWS = 4096,       /* softmax, layer norm */
+	NORM_COLUMNS = 1024,
+	HEADS = 32,             /* attention: sequences of HEAD_ROWS queries, keys and values of HEAD_SIZE floats */
+	HEAD_ROWS = 256,
+	HEAD_SIZE = 64
 };
 
 enum row_id {
 	ROW_LAUNCH_OVERHEAD, ROW_TRIAD, ROW_SAXPY, ROW_STENCIL, ROW_TRANSPOSE, ROW_MATMUL, ROW_SGEMM_TILED, ROW_NBODY,
 	ROW_MANDELBROT, ROW_BLACK_SCHOLES, ROW_WARP_REDUCE, ROW_BLOCK_REDUCE, ROW_HISTOGRAM, ROW_BITONIC, ROW_SPMV, ROW_BFS,
-	ROW_COUNT
+	ROW_NBODY_DOUBLE, ROW_FFT, ROW_SCAN, ROW_RADIX_SORT, ROW_CONVOLUTION, ROW_SOFTMAX, ROW_LAYER_NORM, ROW_ATTENTION,
+	ROW_SGEMM_WMMA, ROW_COUNT
 };
 
 static const char *const row_names[ROW_COUNT] = { "launch_overhead", "triad", "saxpy", "stencil", "transpose", "matmul",
 	"sgemm_tiled", "nbody", "mandelbrot", "black_scholes", "warp_reduce", "block_reduce", "histogram", "bitonic", "spmv",
-	"bfs" };
+	"bfs", "nbody_double", "fft", "scan", "radix_sort", "convolution", "softmax", "layer_norm", "attention", "sgemm_wmma" };
 
 enum { ROW_BUFFERS = 5 };
+
+enum row_value { ROW_FLOATS, ROW_INTS, ROW_DOUBLES };
 
 /* Buffers in the order of the kernels' parameters; the results are the last of them (two for black_scholes). */
 struct row {
@@ -50,7 +64,7 @@ struct row {
 	void *data[ROW_BUFFERS];
 	size_t bytes[ROW_BUFFERS];
 	int buffers, results;
-	int result_is_int;
+	enum row_value result;
 };
 
 static unsigned row_random_state;
@@ -85,6 +99,14 @@ static void row_add_ints(struct row *row, size_t count, int span)
 	int *values = (int *)row_add(row, count * sizeof(int));
 	for (size_t i = 0; i < count; i++)
 		values[i] = span < 0 ? (int)i * -span : (int)(row_random() % (unsigned)span);
+}
+
+/* Of the binary16 numbers, which a tensor core multiplies without rounding. */
+static void row_add_halves(struct row *row, size_t count)
+{
+	float *values = (float *)row_add(row, count * sizeof(float));
+	for (size_t i = 0; i < count; i++)
+		values[i] = (float)(row_random() & 1023) / 1024.0f;
 }
 
 static int row_open(struct row *row, const char *name)
@@ -126,7 +148,7 @@ static int row_open(struct row *row, const char *name)
 		return 1;
 	case ROW_MANDELBROT:
 		row_add(row, (size_t)MANDELBROT_N * MANDELBROT_N * sizeof(int));
-		row->result_is_int = 1;
+		row->result = ROW_INTS;
 		return 1;
 	case ROW_BLACK_SCHOLES: /* price, strike, years */
 		row_add_floats(row, OPTIONS_N, 5, 30);
@@ -147,12 +169,12 @@ static int row_open(struct row *row, const char *name)
 	case ROW_HISTOGRAM: /* adds up over the runs */
 		row_add_ints(row, HISTOGRAM_N, 1 << 20);
 		row_add(row, 256 * sizeof(int));
-		row->result_is_int = 1;
+		row->result = ROW_INTS;
 		return 1;
 	case ROW_BITONIC:
 		row_add_ints(row, SORT_N, 1 << 20);
 		row_add(row, SORT_N * sizeof(int));
-		row->result_is_int = 1;
+		row->result = ROW_INTS;
 		return 1;
 	case ROW_SPMV: /* row starts, columns, values, x, y */
 		row_add_ints(row, SPARSE_ROWS + 1, -SPARSE_PER_ROW);
@@ -167,9 +189,62 @@ static int row_open(struct row *row, const char *name)
 		int *levels = (int *)row_add(row, GRAPH_NODES * sizeof(int));
 		for (int i = 0; i < GRAPH_NODES; i++)
 			levels[i] = row_random() % 8 == 0 ? 3 : -1;
-		row->result_is_int = 1;
+		row->result = ROW_INTS;
 		return 1;
 	}
+	case ROW_NBODY_DOUBLE: {
+		double *bodies = (double *)row_add(row, (size_t)BODIES_DOUBLE * 4 * sizeof(double));
+		for (int i = 0; i < BODIES_DOUBLE * 4; i++)
+			bodies[i] = (double)(row_random() & 0xffff) / 65536.0;
+		row_add(row, (size_t)BODIES_DOUBLE * 4 * sizeof(double));
+		row->result = ROW_DOUBLES;
+		return 1;
+	}
+	case ROW_FFT: { /* complex numbers, the roots of unity, the transforms */
+		row_add_floats(row, (size_t)FFT_N * 2, 0, 1);
+		float *roots = (float *)row_add(row, FFT_POINTS * sizeof(float));
+		for (int i = 0; i < FFT_POINTS / 2; i++) {
+			roots[2 * i] = (float)cos(-2.0 * 3.14159265358979323846 * i / FFT_POINTS);
+			roots[2 * i + 1] = (float)sin(-2.0 * 3.14159265358979323846 * i / FFT_POINTS);
+		}
+		row_add(row, (size_t)FFT_N * 2 * sizeof(float));
+		return 1;
+	}
+	case ROW_SCAN:
+		row_add_ints(row, SCAN_N, 1 << 10);
+		row_add(row, SCAN_N * sizeof(int));
+		row->result = ROW_INTS;
+		return 1;
+	case ROW_RADIX_SORT:
+		row_add_ints(row, SORT_N, 1 << RADIX_BITS);
+		row_add(row, SORT_N * sizeof(int));
+		row->result = ROW_INTS;
+		return 1;
+	case ROW_CONVOLUTION:
+		row_add_floats(row, (size_t)GRID_N * GRID_N, 0, 1);
+		row_add_floats(row, FILTER * FILTER, 0, 1);
+		row_add(row, (size_t)GRID_N * GRID_N * sizeof(float));
+		return 1;
+	case ROW_SOFTMAX:
+		row_add_floats(row, (size_t)NORM_ROWS * NORM_COLUMNS, -4, 4);
+		row_add(row, (size_t)NORM_ROWS * NORM_COLUMNS * sizeof(float));
+		return 1;
+	case ROW_LAYER_NORM: /* rows, weights, biases */
+		row_add_floats(row, (size_t)NORM_ROWS * NORM_COLUMNS, 1, 4);
+		row_add_floats(row, NORM_COLUMNS, 0, 1);
+		row_add_floats(row, NORM_COLUMNS, 0, 1);
+		row_add(row, (size_t)NORM_ROWS * NORM_COLUMNS * sizeof(float));
+		return 1;
+	case ROW_ATTENTION: /* queries, keys, values */
+		for (int i = 0; i < 3; i++)
+			row_add_floats(row, (size_t)HEADS * HEAD_ROWS * HEAD_SIZE, i < 2 ? -1 : 0, 1);
+		row_add(row, (size_t)HEADS * HEAD_ROWS * HEAD_SIZE * sizeof(float));
+		return 1;
+	case ROW_SGEMM_WMMA:
+		row_add_halves(row, (size_t)MATRIX_N * MATRIX_N);
+		row_add_halves(row, (size_t)MATRIX_N * MATRIX_N);
+		row_add(row, (size_t)MATRIX_N * MATRIX_N * sizeof(float));
+		return 1;
 	}
 	return 0;
 }
@@ -185,11 +260,12 @@ static double row_checksum(const struct row *row)
 {
 	double sum = 0.0;
 	for (int i = row->buffers - row->results; i < row->buffers; i++) {
-		size_t count = row->bytes[i] / 4;
+		size_t count = row->bytes[i] / (row->result == ROW_DOUBLES ? 8 : 4);
 		double part = 0.0;
 		for (size_t k = 0; k < count; k++) {
-			double value = row->result_is_int ? (double)((const int *)row->data[i])[k] :
-							    (double)((const float *)row->data[i])[k];
+			double value = row->result == ROW_INTS   ? (double)((const int *)row->data[i])[k] :
+				       row->result == ROW_FLOATS ? (double)((const float *)row->data[i])[k] :
+								   ((const double *)row->data[i])[k];
 			part += value * (double)(1 + k % 7);
 		}
 		sum += part / (double)count;

@@ -36,7 +36,7 @@ static void transpose(const float *restrict in, float *restrict out)
 					out[x * GRID_N + y] = in[y * GRID_N + x];
 }
 
-/* The order of loops that vectorises: both matrix rows are kernels with the same result. */
+/* The order of loops that vectorises: the matrix rows are kernels with the same result. */
 static void matmul(const float *restrict a, const float *restrict b, float *restrict c)
 {
 #pragma omp parallel for schedule(static)
@@ -189,6 +189,159 @@ static void bfs(const int *starts, const int *edges, int *levels)
 	}
 }
 
+static void nbody_double(const double *restrict bodies, double *restrict forces)
+{
+#pragma omp parallel for schedule(static)
+	for (int i = 0; i < BODIES_DOUBLE; i++) {
+		double ax = 0.0, ay = 0.0, az = 0.0;
+#pragma omp simd reduction(+ : ax, ay, az)
+		for (int j = 0; j < BODIES_DOUBLE; j++) {
+			double dx = bodies[j * 4] - bodies[i * 4], dy = bodies[j * 4 + 1] - bodies[i * 4 + 1];
+			double dz = bodies[j * 4 + 2] - bodies[i * 4 + 2];
+			double inverse = 1.0 / sqrt(dx * dx + dy * dy + dz * dz + 0.01);
+			double pull = bodies[j * 4 + 3] * inverse * inverse * inverse;
+			ax += dx * pull;
+			ay += dy * pull;
+			az += dz * pull;
+		}
+		forces[i * 4] = ax;
+		forces[i * 4 + 1] = ay;
+		forces[i * 4 + 2] = az;
+		forces[i * 4 + 3] = 0.0;
+	}
+}
+
+static void fft(const float *restrict in, const float *restrict roots, float *restrict out)
+{
+#pragma omp parallel for schedule(static)
+	for (int base = 0; base < FFT_N; base += FFT_POINTS) {
+		float *restrict points = &out[2 * base];
+		for (int i = 0; i < FFT_POINTS; i++) {
+			int to = 0;
+			for (int bit = 1; bit < FFT_POINTS; bit *= 2)
+				to = 2 * to + ((i & bit) != 0);
+			points[2 * to] = in[2 * (base + i)];
+			points[2 * to + 1] = in[2 * (base + i) + 1];
+		}
+		for (int half = 1; half < FFT_POINTS; half *= 2)
+			for (int start = 0; start < FFT_POINTS; start += 2 * half)
+				for (int k = 0; k < half; k++) {
+					float *a = &points[2 * (start + k)], *b = a + 2 * half;
+					const float *root = &roots[2 * k * (FFT_POINTS / 2 / half)];
+					float x = b[0] * root[0] - b[1] * root[1], y = b[0] * root[1] + b[1] * root[0];
+					b[0] = a[0] - x;
+					b[1] = a[1] - y;
+					a[0] += x;
+					a[1] += y;
+				}
+	}
+}
+
+static void scan(const int *restrict in, int *restrict out)
+{
+#pragma omp parallel for schedule(static)
+	for (int start = 0; start < SCAN_N; start += 256) {
+		int sum = 0;
+		for (int i = start; i < start + 256; i++)
+			out[i] = sum += in[i];
+	}
+}
+
+/* By counting: the order of equal keys cannot be told. */
+static void radix_sort(const int *restrict in, int *restrict out)
+{
+#pragma omp parallel for schedule(static)
+	for (int start = 0; start < SORT_N; start += 512) {
+		int places[(1 << RADIX_BITS) + 1] = { 0 };
+		for (int i = start; i < start + 512; i++)
+			places[in[i] + 1]++;
+		for (int i = 0; i < 1 << RADIX_BITS; i++)
+			places[i + 1] += places[i];
+		for (int i = start; i < start + 512; i++)
+			out[start + places[in[i]]++] = in[i];
+	}
+}
+
+static void convolution(const float *restrict in, const float *restrict filter, float *restrict out)
+{
+	enum { REACH = FILTER / 2 };
+#pragma omp parallel for schedule(static)
+	for (int y = 0; y < GRID_N; y++) {
+		float *restrict sums = &out[y * GRID_N];
+		memset(sums, 0, GRID_N * sizeof *sums);
+		for (int fy = -REACH; fy <= REACH; fy++)
+			for (int fx = -REACH; fx <= REACH && y + fy >= 0 && y + fy < GRID_N; fx++) {
+				float weight = filter[(fy + REACH) * FILTER + fx + REACH];
+				int from = fx < 0 ? -fx : 0, to = fx > 0 ? GRID_N - fx : GRID_N;
+				for (int x = from; x < to; x++)
+					sums[x] += weight * in[(y + fy) * GRID_N + x + fx];
+			}
+	}
+}
+
+static void softmax(const float *restrict in, float *restrict out)
+{
+#pragma omp parallel for schedule(static)
+	for (int row = 0; row < NORM_ROWS; row++) {
+		const float *restrict from = &in[row * NORM_COLUMNS];
+		float *restrict to = &out[row * NORM_COLUMNS], most = from[0], sum = 0.0f;
+#pragma omp simd reduction(max : most)
+		for (int i = 0; i < NORM_COLUMNS; i++)
+			most = from[i] > most ? from[i] : most;
+#pragma omp simd reduction(+ : sum)
+		for (int i = 0; i < NORM_COLUMNS; i++)
+			sum += to[i] = expf(from[i] - most);
+		for (int i = 0; i < NORM_COLUMNS; i++)
+			to[i] *= 1.0f / sum;
+	}
+}
+
+static void layer_norm(const float *restrict in, const float *restrict weights, const float *restrict biases, float *restrict out)
+{
+#pragma omp parallel for schedule(static)
+	for (int row = 0; row < NORM_ROWS; row++) {
+		const float *restrict from = &in[row * NORM_COLUMNS];
+		float sum = 0.0f, squares = 0.0f;
+#pragma omp simd reduction(+ : sum)
+		for (int i = 0; i < NORM_COLUMNS; i++)
+			sum += from[i];
+		float mean = sum / NORM_COLUMNS;
+#pragma omp simd reduction(+ : squares)
+		for (int i = 0; i < NORM_COLUMNS; i++)
+			squares += (from[i] - mean) * (from[i] - mean);
+		float scale = 1.0f / sqrtf(squares / NORM_COLUMNS + 1e-5f);
+#pragma omp simd
+		for (int i = 0; i < NORM_COLUMNS; i++)
+			out[row * NORM_COLUMNS + i] = (from[i] - mean) * scale * weights[i] + biases[i];
+	}
+}
+
+static void attention(const float *restrict queries, const float *restrict keys, const float *restrict values, float *restrict out)
+{
+#pragma omp parallel for collapse(2) schedule(static)
+	for (int head = 0; head < HEADS; head++)
+		for (int row = 0; row < HEAD_ROWS; row++) {
+			const float *restrict query = &queries[(head * HEAD_ROWS + row) * HEAD_SIZE];
+			float *restrict sums = &out[(head * HEAD_ROWS + row) * HEAD_SIZE];
+			float scores[HEAD_ROWS], most = -1e30f, total = 0.0f;
+			for (int j = 0; j < HEAD_ROWS; j++) {
+				float score = 0.0f;
+#pragma omp simd reduction(+ : score)
+				for (int i = 0; i < HEAD_SIZE; i++)
+					score += query[i] * keys[(head * HEAD_ROWS + j) * HEAD_SIZE + i];
+				scores[j] = score * 0.125f;
+				most = scores[j] > most ? scores[j] : most;
+			}
+#pragma omp simd reduction(+ : total)
+			for (int j = 0; j < HEAD_ROWS; j++)
+				total += scores[j] = expf(scores[j] - most);
+			memset(sums, 0, HEAD_SIZE * sizeof *sums);
+			for (int j = 0; j < HEAD_ROWS; j++)
+				for (int i = 0; i < HEAD_SIZE; i++)
+					sums[i] += scores[j] / total * values[(head * HEAD_ROWS + j) * HEAD_SIZE + i];
+		}
+}
+
 static int nothing_done;
 
 static void nothing(void)
@@ -210,7 +363,8 @@ static void run(const struct row *row)
 	case ROW_STENCIL: stencil(d[0], d[1]); break;
 	case ROW_TRANSPOSE: transpose(d[0], d[1]); break;
 	case ROW_MATMUL:
-	case ROW_SGEMM_TILED: matmul(d[0], d[1], d[2]); break;
+	case ROW_SGEMM_TILED:
+	case ROW_SGEMM_WMMA: matmul(d[0], d[1], d[2]); break;
 	case ROW_NBODY: nbody(d[0], d[1]); break;
 	case ROW_MANDELBROT: mandelbrot(d[0]); break;
 	case ROW_BLACK_SCHOLES: black_scholes(d[0], d[1], d[2], d[3], d[4]); break;
@@ -220,6 +374,14 @@ static void run(const struct row *row)
 	case ROW_BITONIC: bitonic(d[0], d[1]); break;
 	case ROW_SPMV: spmv(d[0], d[1], d[2], d[3], d[4]); break;
 	case ROW_BFS: bfs(d[0], d[1], d[2]); break;
+	case ROW_NBODY_DOUBLE: nbody_double(d[0], d[1]); break;
+	case ROW_FFT: fft(d[0], d[1], d[2]); break;
+	case ROW_SCAN: scan(d[0], d[1]); break;
+	case ROW_RADIX_SORT: radix_sort(d[0], d[1]); break;
+	case ROW_CONVOLUTION: convolution(d[0], d[1], d[2]); break;
+	case ROW_SOFTMAX: softmax(d[0], d[1]); break;
+	case ROW_LAYER_NORM: layer_norm(d[0], d[1], d[2], d[3]); break;
+	case ROW_ATTENTION: attention(d[0], d[1], d[2], d[3]); break;
 	case ROW_COUNT: break;
 	}
 }

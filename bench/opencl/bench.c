@@ -34,6 +34,15 @@ static const struct {
 	[ROW_BITONIC] = { { SORT_N, 1 }, { 512, 1 } },
 	[ROW_SPMV] = { { SPARSE_ROWS, 1 }, { 256, 1 } },
 	[ROW_BFS] = { { GRAPH_NODES, 1 }, { 256, 1 } },
+	[ROW_NBODY_DOUBLE] = { { BODIES_DOUBLE, 1 }, { 128, 1 } },
+	[ROW_FFT] = { { FFT_N / 2, 1 }, { FFT_POINTS / 2, 1 } },
+	[ROW_SCAN] = { { SCAN_N, 1 }, { 256, 1 } },
+	[ROW_RADIX_SORT] = { { SORT_N, 1 }, { 512, 1 } },
+	[ROW_CONVOLUTION] = { { GRID_N, GRID_N }, { 32, 8 } },
+	[ROW_SOFTMAX] = { { NORM_ROWS * 256, 1 }, { 256, 1 } },
+	[ROW_LAYER_NORM] = { { NORM_ROWS * 32, 1 }, { 256, 1 } },
+	[ROW_ATTENTION] = { { HEAD_ROWS, HEADS }, { 64, 1 } },
+	[ROW_SGEMM_WMMA] = { { MATRIX_N, MATRIX_N }, { 16, 16 } },
 };
 
 static char *read_file(const char *path)
@@ -56,8 +65,10 @@ static cl_program build(cl_context context, cl_device_id device, const char *pat
 	check(status, "clCreateProgramWithSource");
 	snprintf(options, sizeof options,
 		 "-DGRID_N=%d -DMATRIX_N=%d -DBODIES=%d -DMANDELBROT_N=%d -DMANDELBROT_ROUNDS=%d -DHISTOGRAM_N=%d "
-		 "-DHISTOGRAM_BLOCKS=%d",
-		 GRID_N, MATRIX_N, BODIES, MANDELBROT_N, MANDELBROT_ROUNDS, HISTOGRAM_N, HISTOGRAM_BLOCKS);
+		 "-DHISTOGRAM_BLOCKS=%d -DBODIES_DOUBLE=%d -DFFT_POINTS=%d -DRADIX_BITS=%d -DFILTER=%d -DNORM_COLUMNS=%d -DHEAD_ROWS=%d "
+		 "-DHEAD_SIZE=%d",
+		 GRID_N, MATRIX_N, BODIES, MANDELBROT_N, MANDELBROT_ROUNDS, HISTOGRAM_N, HISTOGRAM_BLOCKS, BODIES_DOUBLE, FFT_POINTS,
+		 RADIX_BITS, FILTER, NORM_COLUMNS, HEAD_ROWS, HEAD_SIZE);
 	check(clBuildProgram(program, 1, &device, options, NULL, NULL), "clBuildProgram");
 	free(text);
 	return program;
@@ -69,7 +80,10 @@ static void measure(cl_context context, cl_command_queue queue, cl_program progr
 	int runs = row->id == ROW_LAUNCH_OVERHEAD ? 2001 : ROW_RUNS;
 	cl_int status;
 	cl_mem buffers[ROW_BUFFERS];
-	cl_kernel kernel = clCreateKernel(program, row->id == ROW_LAUNCH_OVERHEAD ? "nothing" : row_names[row->id], &status);
+	/* OpenCL 1.2 has no tensor cores. */
+	cl_kernel kernel = clCreateKernel(program, row->id == ROW_LAUNCH_OVERHEAD ? "nothing" :
+						   row->id == ROW_SGEMM_WMMA      ? "sgemm_tiled" :
+										    row_names[row->id], &status);
 	check(status, "clCreateKernel");
 	for (int i = 0; i < row->buffers; i++) {
 		buffers[i] = clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, row->bytes[i], row->data[i], &status);

@@ -200,3 +200,205 @@ kernel void bfs(global const int *starts, global const int *edges, global int *l
 		if (levels[edges[i]] < 0)
 			levels[edges[i]] = 4;
 }
+
+kernel void nbody_double(global const double4 *bodies, global double4 *forces)
+{
+	local double4 tile[128];
+	int t = get_local_id(0), i = get_global_id(0);
+	double4 me = bodies[i];
+	double ax = 0.0, ay = 0.0, az = 0.0;
+	for (int start = 0; start < BODIES_DOUBLE; start += 128) {
+		tile[t] = bodies[start + t];
+		barrier(CLK_LOCAL_MEM_FENCE);
+		for (int j = 0; j < 128; j++) {
+			double dx = tile[j].x - me.x, dy = tile[j].y - me.y, dz = tile[j].z - me.z;
+			double inverse = 1.0 / sqrt(dx * dx + dy * dy + dz * dz + 0.01);
+			double pull = tile[j].w * inverse * inverse * inverse;
+			ax += dx * pull;
+			ay += dy * pull;
+			az += dz * pull;
+		}
+		barrier(CLK_LOCAL_MEM_FENCE);
+	}
+	forces[i] = (double4)(ax, ay, az, 0.0);
+}
+
+int reversed(int i)
+{
+	int to = 0;
+	for (int bit = 1; bit < FFT_POINTS; bit *= 2)
+		to = 2 * to + ((i & bit) != 0);
+	return to;
+}
+
+kernel void fft(global const float2 *in, global const float2 *roots, global float2 *out)
+{
+	local float2 points[FFT_POINTS];
+	int t = get_local_id(0), base = get_group_id(0) * FFT_POINTS;
+	for (int i = t; i < FFT_POINTS; i += FFT_POINTS / 2)
+		points[reversed(i)] = in[base + i];
+	barrier(CLK_LOCAL_MEM_FENCE);
+	for (int half_size = 1; half_size < FFT_POINTS; half_size *= 2) {
+		int k = t & (half_size - 1), low = 2 * t - k, high = low + half_size;
+		float2 root = roots[k * (FFT_POINTS / 2 / half_size)], a = points[low], b = points[high];
+		float x = b.x * root.x - b.y * root.y, y = b.x * root.y + b.y * root.x;
+		points[low] = (float2)(a.x + x, a.y + y);
+		points[high] = (float2)(a.x - x, a.y - y);
+		barrier(CLK_LOCAL_MEM_FENCE);
+	}
+	for (int i = t; i < FFT_POINTS; i += FFT_POINTS / 2)
+		out[base + i] = points[i];
+}
+
+kernel void scan(global const int *in, global int *out)
+{
+	local int sums[256];
+	int t = get_local_id(0), i = get_global_id(0);
+	sums[t] = in[i];
+	barrier(CLK_LOCAL_MEM_FENCE);
+	for (int distance = 1; distance < 256; distance *= 2) {
+		int other = t >= distance ? sums[t - distance] : 0;
+		barrier(CLK_LOCAL_MEM_FENCE);
+		sums[t] += other;
+		barrier(CLK_LOCAL_MEM_FENCE);
+	}
+	out[i] = sums[t];
+}
+
+/* Without votes, which OpenCL 1.2 does not have, the zeros in front are counted by a scan. */
+kernel void radix_sort(global const int *in, global int *out)
+{
+	local int keys[512], zeros[512];
+	int t = get_local_id(0);
+	keys[t] = in[get_global_id(0)];
+	barrier(CLK_LOCAL_MEM_FENCE);
+	for (int bit = 0; bit < RADIX_BITS; bit++) {
+		int key = keys[t], one = key >> bit & 1;
+		zeros[t] = !one;
+		barrier(CLK_LOCAL_MEM_FENCE);
+		for (int distance = 1; distance < 512; distance *= 2) {
+			int other = t >= distance ? zeros[t - distance] : 0;
+			barrier(CLK_LOCAL_MEM_FENCE);
+			zeros[t] += other;
+			barrier(CLK_LOCAL_MEM_FENCE);
+		}
+		keys[one ? zeros[511] + t - zeros[t] : zeros[t] - 1] = key;
+		barrier(CLK_LOCAL_MEM_FENCE);
+	}
+	out[get_global_id(0)] = keys[t];
+}
+
+#define REACH (FILTER / 2)
+
+kernel void convolution(global const float *in, global const float *filter, global float *out)
+{
+	local float tile[8 + 2 * REACH][32 + 2 * REACH], weights[FILTER * FILTER];
+	int tx = get_local_id(0), ty = get_local_id(1), t = ty * 32 + tx;
+	int x0 = (int)get_group_id(0) * 32 - REACH, y0 = (int)get_group_id(1) * 8 - REACH;
+	if (t < FILTER * FILTER)
+		weights[t] = filter[t];
+	for (int y = ty; y < 8 + 2 * REACH; y += 8)
+		for (int x = tx; x < 32 + 2 * REACH; x += 32) {
+			bool inside = x0 + x >= 0 && x0 + x < GRID_N && y0 + y >= 0 && y0 + y < GRID_N;
+			tile[y][x] = inside ? in[(y0 + y) * GRID_N + x0 + x] : 0.0f;
+		}
+	barrier(CLK_LOCAL_MEM_FENCE);
+	float sum = 0.0f;
+	for (int y = 0; y < FILTER; y++)
+		for (int x = 0; x < FILTER; x++)
+			sum += weights[y * FILTER + x] * tile[ty + y][tx + x];
+	out[get_global_id(1) * GRID_N + get_global_id(0)] = sum;
+}
+
+kernel void softmax(global const float *in, global float *out)
+{
+	local float values[256];
+	int t = get_local_id(0);
+	global const float *row = in + get_group_id(0) * NORM_COLUMNS;
+	float most = row[t], sum = 0.0f;
+	for (int i = t + 256; i < NORM_COLUMNS; i += 256)
+		most = fmax(most, row[i]);
+	values[t] = most;
+	barrier(CLK_LOCAL_MEM_FENCE);
+	for (int half_size = 128; half_size > 0; half_size >>= 1) {
+		if (t < half_size)
+			values[t] = fmax(values[t], values[t + half_size]);
+		barrier(CLK_LOCAL_MEM_FENCE);
+	}
+	most = values[0];
+	barrier(CLK_LOCAL_MEM_FENCE);
+	for (int i = t; i < NORM_COLUMNS; i += 256)
+		sum += exp(row[i] - most);
+	values[t] = sum;
+	barrier(CLK_LOCAL_MEM_FENCE);
+	for (int half_size = 128; half_size > 0; half_size >>= 1) {
+		if (t < half_size)
+			values[t] += values[t + half_size];
+		barrier(CLK_LOCAL_MEM_FENCE);
+	}
+	sum = 1.0f / values[0];
+	for (int i = t; i < NORM_COLUMNS; i += 256)
+		out[get_group_id(0) * NORM_COLUMNS + i] = exp(row[i] - most) * sum;
+}
+
+float group_sum(local float *values, int t, float value)
+{
+	values[t] = value;
+	barrier(CLK_LOCAL_MEM_FENCE);
+	for (int distance = 16; distance; distance >>= 1) {
+		if (t % 32 < distance)
+			values[t] += values[t + distance];
+		barrier(CLK_LOCAL_MEM_FENCE);
+	}
+	float sum = values[t & ~31];
+	barrier(CLK_LOCAL_MEM_FENCE);
+	return sum;
+}
+
+kernel void layer_norm(global const float *in, global const float *weights, global const float *biases, global float *out)
+{
+	local float values[256];
+	int t = get_local_id(0), lane = t & 31, row = get_group_id(0) * 8 + (t >> 5);
+	float sum = 0.0f, squares = 0.0f;
+	for (int i = lane; i < NORM_COLUMNS; i += 32)
+		sum += in[row * NORM_COLUMNS + i];
+	float mean = group_sum(values, t, sum) / NORM_COLUMNS;
+	for (int i = lane; i < NORM_COLUMNS; i += 32) {
+		float off = in[row * NORM_COLUMNS + i] - mean;
+		squares += off * off;
+	}
+	float scale = 1.0f / sqrt(group_sum(values, t, squares) / NORM_COLUMNS + 1e-5f);
+	for (int i = lane; i < NORM_COLUMNS; i += 32)
+		out[row * NORM_COLUMNS + i] = (in[row * NORM_COLUMNS + i] - mean) * scale * weights[i] + biases[i];
+}
+
+kernel void attention(global const float *queries, global const float *keys, global const float *values, global float *out)
+{
+	local float k[16][HEAD_SIZE], v[16][HEAD_SIZE];
+	int t = get_local_id(0), base = get_group_id(1) * HEAD_ROWS * HEAD_SIZE, row = base + get_global_id(0) * HEAD_SIZE;
+	float query[HEAD_SIZE], sums[HEAD_SIZE], most = -1e30f, total = 0.0f;
+	for (int i = 0; i < HEAD_SIZE; i++) {
+		query[i] = queries[row + i] * 0.125f;
+		sums[i] = 0.0f;
+	}
+	for (int start = 0; start < HEAD_ROWS; start += 16) {
+		for (int i = 0; i < 16; i++) {
+			k[i][t] = keys[base + (start + i) * HEAD_SIZE + t];
+			v[i][t] = values[base + (start + i) * HEAD_SIZE + t];
+		}
+		barrier(CLK_LOCAL_MEM_FENCE);
+		for (int j = 0; j < 16; j++) {
+			float score = 0.0f;
+			for (int i = 0; i < HEAD_SIZE; i++)
+				score += query[i] * k[j][i];
+			float larger = fmax(most, score), fade = exp(most - larger), weight = exp(score - larger);
+			total = total * fade + weight;
+			for (int i = 0; i < HEAD_SIZE; i++)
+				sums[i] = sums[i] * fade + weight * v[j][i];
+			most = larger;
+		}
+		barrier(CLK_LOCAL_MEM_FENCE);
+	}
+	for (int i = 0; i < HEAD_SIZE; i++)
+		out[row + i] = sums[i] / total;
+}
