@@ -395,16 +395,11 @@ static void test_failure(CUfunction fault)
 
 int main(void)
 {
-	CUfunction fault;
-	CUmodule module;
+	CUmodule module = kernels_begin(&context);
 
-	CHECK_OK(cuInit(0));
-	CHECK_OK(cuCtxCreate_v4(&context, NULL, 0, 0));
-	CHECK_OK(cuModuleLoadData(&module, kernels_ptx));
-	CHECK_OK(cuModuleGetFunction(&add, module, "add"));
-	CHECK_OK(cuModuleGetFunction(&multiply, module, "multiply"));
-	CHECK_OK(cuModuleGetFunction(&fill, module, "fill"));
-	CHECK_OK(cuModuleGetFunction(&fault, module, "fault"));
+	add = kernels_get(module, "add");
+	multiply = kernels_get(module, "multiply");
+	fill = kernels_get(module, "fill");
 	CHECK_OK(cuMemAlloc_v2(&cell, 4));
 	CHECK_OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	test_chain();
@@ -414,7 +409,7 @@ int main(void)
 	test_parameters();
 	test_events();
 	test_cost();
-	test_failure(fault);
+	test_failure(kernels_get(module, "fault"));
 	cuCtxDestroy_v2(context);
 	return check_end();
 }

@@ -428,13 +428,10 @@ static void test_user_objects(void)
 
 int main(void)
 {
-	CUmodule module;
+	CUmodule module = kernels_begin(&context);
 
-	CHECK_OK(cuInit(0));
-	CHECK_OK(cuCtxCreate_v4(&context, NULL, 0, 0));
-	CHECK_OK(cuModuleLoadData(&module, kernels_ptx));
-	CHECK_OK(cuModuleGetFunction(&add, module, "add"));
-	CHECK_OK(cuModuleGetFunction(&multiply, module, "multiply"));
+	add = kernels_get(module, "add");
+	multiply = kernels_get(module, "multiply");
 	CHECK_OK(cuMemAlloc_v2(&cell, 4));
 	CHECK_OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	test_kernels();

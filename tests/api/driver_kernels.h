@@ -32,4 +32,23 @@ static const char kernels_ptx[] =
 	".visible .entry fault() { .reg .b64 %a; mov.u64 %a, 16; st.global.u32 [%a], 1; ret; }\n"
 	".visible .entry trap_() { trap; }\n";
 
+/* A context, made current, and the kernels in it. Needs check.h. */
+static inline CUmodule kernels_begin(CUcontext *context)
+{
+	CUmodule module = NULL;
+
+	CHECK_OK(cuInit(0));
+	CHECK_OK(cuCtxCreate_v4(context, NULL, 0, 0));
+	CHECK_OK(cuModuleLoadData(&module, kernels_ptx));
+	return module;
+}
+
+static inline CUfunction kernels_get(CUmodule module, const char *name)
+{
+	CUfunction function = NULL;
+
+	CHECK_OK(cuModuleGetFunction(&function, module, name));
+	return function;
+}
+
 #endif

@@ -363,12 +363,9 @@ static void test_green(void)
 
 int main(void)
 {
-	CUmodule module;
+	CUmodule module = kernels_begin(&context);
 
-	CHECK_OK(cuInit(0));
-	CHECK_OK(cuCtxCreate_v4(&context, NULL, 0, 0));
-	CHECK_OK(cuModuleLoadData(&module, kernels_ptx));
-	CHECK_OK(cuModuleGetFunction(&add, module, "add"));
+	add = kernels_get(module, "add");
 	CHECK_OK(cuMemAlloc_v2(&cell, 4));
 	CHECK_OK(cuStreamCreate(&first, CU_STREAM_NON_BLOCKING));
 	CHECK_OK(cuStreamCreate(&second, CU_STREAM_NON_BLOCKING));
