@@ -5,6 +5,7 @@
 
 #include <llvm-c/Analysis.h>
 #include <llvm-c/Error.h>
+#include <llvm-c/Support.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <pthread.h>
 #include <stddef.h>
@@ -418,10 +419,24 @@ static bool write_object(struct emitter *e, LLVMTargetMachineRef machine, struct
 
 static pthread_once_t llvm_once = PTHREAD_ONCE_INIT;
 
+/* LLVM's scheduler compares the memory accesses of a block in pairs up to so many: with its own limits, 1000 and 500, straight code
+ * with hundreds of them (inlined functions of -G, unrolled sorts) took most of its time. */
 static void llvm_start(void)
 {
+	const char *const options[] = { "dragoman", "-dag-maps-huge-region=100", "-dag-maps-reduction-size=50" };
 	LLVMInitializeNativeTarget();
 	LLVMInitializeNativeAsmPrinter();
+	LLVMParseCommandLineOptions(ARRAY_LENGTH(options), options, NULL);
+}
+
+/* Code with debug information (-G) is not optimised as it comes, everything inlined here included: beyond some size it is not here either. */
+static unsigned opt_level_for(const struct ir_func *ir, unsigned wanted)
+{
+	enum { LARGE = 1000 };
+	size_t count = 0;
+	for (size_t i = 0; ir->module->debug && i < ir->blocks.count; i++)
+		count += ir->blocks.data[i].insts.count;
+	return count > LARGE ? 0 : wanted;
 }
 
 struct compilation {
@@ -541,7 +556,10 @@ static bool compilation_emit(struct compilation *c, const struct ptx_module *mod
 	}
 	c->options.vector = (uint8_t)c->target.width;
 	c->e.ir = build_ir(c, module, kernel, diagnostic);
-	if (!c->e.ir || !start_module(c, kernel->symbol.name))
+	if (!c->e.ir)
+		return false;
+	c->options.opt_level = (uint8_t)opt_level_for(c->e.ir, options->opt_level);
+	if (!start_module(c, kernel->symbol.name))
 		return false;
 	return emit_ir(c, diagnostic) && emit_called_functions(c, module, diagnostic) && verify(&c->e);
 }
@@ -554,7 +572,7 @@ static bool compile(const struct ptx_module *module, const struct ptx_function *
 	uint64_t start = clock_ns();
 	bool ok = compilation_emit(&c, module, kernel, options, diagnostic);
 	if (ok) {
-		ok = optimise(&c.e, c.machine, options->opt_level);
+		ok = optimise(&c.e, c.machine, c.options.opt_level);
 		dump_llvm(&c.e);
 		dump_assembly(&c.e, c.machine);
 	}
@@ -579,7 +597,7 @@ static char *dump(const struct ptx_module *module, const struct ptx_function *ke
 		if (!strcmp(what, "ir")) {
 			ir_print(c.e.ir, &text);
 			out = text.data;
-		} else if (optimise(&c.e, c.machine, options->opt_level)) {
+		} else if (optimise(&c.e, c.machine, c.options.opt_level)) {
 			LLVMMemoryBufferRef buffer;
 			char *message = NULL;
 			if (!strcmp(what, "llvm")) {
