@@ -47,6 +47,7 @@ struct device_launch {
 enum device_limit {
 	DEVICE_LIMIT_STACK, /* bytes a thread */
 	DEVICE_LIMIT_HEAP,  /* bytes of malloc in device code */
+	DEVICE_LIMIT_PRINTF, /* bytes of output of device code until it is shown */
 };
 
 struct device_ops {

@@ -158,9 +158,12 @@ static CUresult limit_set(struct context *context, CUlimit limit, size_t value)
 		return CUDA_ERROR_INVALID_VALUE;
 	}
 	CUresult status = CUDA_SUCCESS;
-	if (context->ops->set_limit && (limit == CU_LIMIT_STACK_SIZE || limit == CU_LIMIT_MALLOC_HEAP_SIZE))
-		status = (CUresult)context->ops->set_limit(
-			context->device->device, limit == CU_LIMIT_STACK_SIZE ? DEVICE_LIMIT_STACK : DEVICE_LIMIT_HEAP, value);
+	if (context->ops->set_limit && (limit == CU_LIMIT_STACK_SIZE || limit == CU_LIMIT_MALLOC_HEAP_SIZE || limit == CU_LIMIT_PRINTF_FIFO_SIZE))
+		status = (CUresult)context->ops->set_limit(context->device->device,
+							   limit == CU_LIMIT_STACK_SIZE       ? DEVICE_LIMIT_STACK :
+							   limit == CU_LIMIT_MALLOC_HEAP_SIZE ? DEVICE_LIMIT_HEAP :
+												DEVICE_LIMIT_PRINTF,
+							   value);
 	if (!status)
 		context->limits[limit] = value;
 	return status;

@@ -217,6 +217,7 @@ struct launch {
 	_Atomic int failed;               /* the first error's status: the rest is skipped */
 	struct spinlock lock;             /* guards the following */
 	VEC(struct print_part) printed;
+	uint64_t printed_bytes;
 	uint64_t grid_arrived, grid_exited;
 	_Atomic uint32_t grid_generation;
 	_Atomic(struct children *) children; /* what its threads have launched; NULL: nothing */
@@ -573,6 +574,7 @@ struct device {
 	struct spinlock print_lock;
 	struct text printed;               /* waits for a host thread that synchronises */
 	_Atomic bool print_waiting;
+	_Atomic uint64_t print_limit;      /* bytes of text: older output gives way, as in CUDA's circular buffer */
 	_Atomic uint64_t grids;
 	_Atomic uint64_t stack_limit;      /* cudaLimitStackSize: bytes a thread */
 	int major, minor;                  /* the compute capability that programs are shown */
@@ -580,6 +582,7 @@ struct device {
 };
 void cpu_device_fail(struct device *device, int status);
 void cpu_device_flush_prints(struct device *device);
+void cpu_text_forget(struct text *text, uint64_t limit); /* keeps the latter half, from a line's beginning, of what has grown larger */
 int cpu_device_status(struct device *device); /* the sticky error, or that of a forked child */
 
 #endif

@@ -11,6 +11,8 @@
 
 enum { HEAP_LIMIT = 8 << 20, STACK_LIMIT = 1024 }; /* cudaLimitMallocHeapSize, cudaLimitStackSize at first */
 
+/* cudaLimitPrintfFifoSize at first; and what a byte of it, which holds arguments, may become as text here. */
+enum { PRINT_LIMIT = 1 << 20, PRINT_ROOM = 16 };
 enum { DEVICES_MOST = 16 };
 
 static struct device *devices[DEVICES_MOST];
@@ -33,6 +35,18 @@ int cpu_device_status(struct device *device)
 			log_error("the parent process has used the device before fork(): its child cannot");
 	}
 	return gone ? gone : atomic_load_explicit(&device->error, memory_order_acquire);
+}
+
+void cpu_text_forget(struct text *text, uint64_t limit)
+{
+	if (text->count <= limit)
+		return;
+	size_t from = text->count - (size_t)(limit / 2);
+	const char *line = memchr(text->data + from, '\n', text->count - from);
+	if (line)
+		from = (size_t)(line - text->data) + 1;
+	memmove(text->data, text->data + from, text->count - from);
+	text->count -= from;
 }
 
 void cpu_device_flush_prints(struct device *device)
@@ -132,6 +146,7 @@ static struct device *device_create(int ordinal)
 	device->memory = cpu_memory_create(device_memory());
 	device->heap = cpu_heap_create(HEAP_LIMIT);
 	device->stack_limit = STACK_LIMIT;
+	device->print_limit = PRINT_LIMIT * PRINT_ROOM;
 	set_capability(device);
 	/* Registered now, so before exit comes to what was set up before the device: the runtime's clean-up among it. */
 	static bool registered;
@@ -173,6 +188,7 @@ static void device_reset(struct device *device)
 	cpu_device_flush_prints(device);
 	atomic_store(&device->error, 0);
 	atomic_store(&device->stack_limit, STACK_LIMIT);
+	atomic_store(&device->print_limit, PRINT_LIMIT * PRINT_ROOM);
 	if (!fresh)
 		return;
 	cpu_heap_destroy(device->heap);
@@ -184,6 +200,8 @@ static int device_set_limit(struct device *device, enum device_limit limit, uint
 	enum { LARGEST_STACK = 512 << 10 }; /* of local memory a thread: CUDA's technical specifications */
 	if (limit == DEVICE_LIMIT_HEAP)
 		cpu_heap_set_limit(device->heap, value);
+	else if (limit == DEVICE_LIMIT_PRINTF)
+		atomic_store_explicit(&device->print_limit, value * PRINT_ROOM, memory_order_relaxed);
 	else if (value > LARGEST_STACK)
 		return STATUS_INVALID_VALUE;
 	else

@@ -21,10 +21,15 @@ static void collect_prints(struct block_run *run)
 	struct print_part part = { run->number, run->printed.data, run->printed.count };
 	spinlock_lock(&launch->lock);
 	bool kept = vec_push(&launch->printed, part);
+	if (kept)
+		launch->printed_bytes += part.length;
+	bool full = launch->printed_bytes > atomic_load_explicit(&run->worker->device->print_limit, memory_order_relaxed);
 	spinlock_unlock(&launch->lock);
 	if (!kept)
 		free(run->printed.data);
 	run->printed = (struct text){ 0 };
+	if (full) /* on to where older output gives way to newer */
+		cpu_launch_finish(launch, run->worker->device);
 }
 
 static int compare_parts(const void *a, const void *b)
@@ -39,6 +44,7 @@ void cpu_launch_finish(struct launch *launch, struct device *device)
 	spinlock_lock(&launch->lock);
 	memcpy(&printed, &launch->printed, sizeof printed);
 	memset(&launch->printed, 0, sizeof launch->printed);
+	launch->printed_bytes = 0;
 	spinlock_unlock(&launch->lock);
 	if (!printed.count)
 		return;
@@ -46,6 +52,7 @@ void cpu_launch_finish(struct launch *launch, struct device *device)
 	spinlock_lock(&device->print_lock);
 	for (size_t i = 0; i < printed.count; i++)
 		text_add(&device->printed, printed.data[i].data, printed.data[i].length);
+	cpu_text_forget(&device->printed, atomic_load_explicit(&device->print_limit, memory_order_relaxed));
 	spinlock_unlock(&device->print_lock);
 	atomic_store_explicit(&device->print_waiting, true, memory_order_release);
 	for (size_t i = 0; i < printed.count; i++)

@@ -161,6 +161,7 @@ static void command_begin(struct command *command, struct launch *launch, struct
 {
 	atomic_store_explicit(&launch->failed, 0, memory_order_relaxed);
 	memset(&launch->printed, 0, sizeof launch->printed);
+	launch->printed_bytes = 0;
 	launch->grid_arrived = launch->grid_exited = 0;
 	atomic_store_explicit(&launch->grid_generation, 0, memory_order_relaxed);
 	launch->abi.grid_id = atomic_fetch_add_explicit(&device->grids, 1, memory_order_relaxed) + 1;

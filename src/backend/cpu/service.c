@@ -37,7 +37,9 @@ static int32_t service_print(struct cpu_block *block, uint32_t thread, const cha
 {
 	struct block_run *run = block->worker;
 	(void)thread;
-	return cpu_print_format(&run->printed, format, arguments);
+	int32_t count = cpu_print_format(&run->printed, format, arguments);
+	cpu_text_forget(&run->printed, atomic_load_explicit(&run->worker->device->print_limit, memory_order_relaxed));
+	return count;
 }
 
 static void *service_allocate(struct cpu_block *block, uint32_t thread, uint64_t size)
