@@ -109,4 +109,8 @@ LLVMValueRef approximate_tanh(struct emitter *e, LLVMValueRef x);
 LLVMValueRef carry_get(struct emitter *e); /* i1 piece */
 void carry_set(struct emitter *e, LLVMValueRef carry);
 
+/* ---- likewise the bytes that alloca has taken of the thread's stack (9.7.17): i64 piece ------------- */
+LLVMValueRef stack_get(struct emitter *e);
+void stack_set(struct emitter *e, LLVMValueRef bytes);
+
 #endif

@@ -147,6 +147,38 @@ void emit_prefetch(struct emitter *e, const struct ptx_instruction *in)
 	(void)in;
 }
 
+/* ---- the stack: alloca, stacksave, stackrestore (9.7.17) --------------------------------------------------------------- */
+
+/* Addresses in the local window; the stack grows upwards from its offset there. */
+void emit_alloca(struct emitter *e, const struct ptx_instruction *in)
+{
+	enum { NOWHERE = 0x7ff00000 }; /* what does not fit faults where it is used */
+	const struct ptx_operand *alignment = in->operand_count > 2 ? operand(e, 2) : NULL;
+	unsigned bits = ptx_type_bits(form_type(in));
+	uint64_t align = alignment && alignment->bits > 8 ? alignment->bits : 8, base = e->ir->stack_offset, end = base + e->ir->stack_bytes;
+	if (align & (align - 1)) {
+		unsupported(e, "an alignment that is no power of two");
+		return;
+	}
+	LLVMValueRef size = resize(e, arg_typed(e, 1, bits == 64 ? PTX_U64 : PTX_U32), 64, false), start = add_(e, stack_get(e), kbits(e, 64, base + align - 1));
+	start = and_(e, start, kbits(e, 64, ~(align - 1)));
+	LLVMValueRef room = sub_(e, kbits(e, 64, end), start), fits = and_(e, icmp_(e, LLVMIntULE, start, kbits(e, 64, end)), icmp_(e, LLVMIntULE, size, room));
+	LLVMValueRef top = select_(e, fits, add_(e, start, size), kbits(e, 64, end));
+	stack_set(e, sub_(e, top, kbits(e, 64, base)));
+	set_result(e, 0, resize(e, select_(e, fits, start, kbits(e, 64, NOWHERE)), bits, false));
+}
+
+void emit_stacksave(struct emitter *e, const struct ptx_instruction *in)
+{
+	set_result(e, 0, resize(e, add_(e, stack_get(e), kbits(e, 64, e->ir->stack_offset)), ptx_type_bits(form_type(in)), false));
+}
+
+void emit_stackrestore(struct emitter *e, const struct ptx_instruction *in)
+{
+	LLVMValueRef a = resize(e, arg_typed(e, 0, ptx_type_bits(form_type(in)) == 64 ? PTX_U64 : PTX_U32), 64, false);
+	stack_set(e, sub_(e, a, kbits(e, 64, e->ir->stack_offset)));
+}
+
 /* ---- generic addresses -------------------------------------------------------------------------------------------- */
 
 static LLVMValueRef block_pointer(struct emitter *e, size_t offset)

@@ -826,6 +826,17 @@ void carry_set(struct emitter *e, LLVMValueRef v)
 	set_value(e, &ir_carry_operand, v);
 }
 
+LLVMValueRef stack_get(struct emitter *e)
+{
+	uint32_t value = used_value(e, &ir_stack_operand);
+	return value == IR_NONE ? kbits(e, 64, 0) : read_piece(e, value);
+}
+
+void stack_set(struct emitter *e, LLVMValueRef v)
+{
+	set_value(e, &ir_stack_operand, v);
+}
+
 /* ---- masks --------------------------------------------------------------------------------------------------------------- */
 
 LLVMValueRef mask_chunk(struct emitter *e, unsigned chunk)

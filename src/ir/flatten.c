@@ -11,10 +11,16 @@
 #include <stdlib.h>
 
 const struct ptx_operand ir_carry_operand = { .kind = PTX_OP_REGISTER };
+const struct ptx_operand ir_stack_operand = { .kind = PTX_OP_REGISTER };
 const struct ptx_operand ir_slot_operand = { .kind = PTX_OP_REGISTER };
 
 /* A kernel with everything inlined that is larger than this is not one that anybody wrote. */
-enum { MAX_INSTANCES = 20000, MAX_DEPTH = 200 };
+enum {
+	MAX_INSTANCES = 20000,
+	MAX_DEPTH = 200,
+	STACK_BYTES = 32 << 10,       /* a thread's, for alloca */
+	CALLED_STACK_BYTES = 4 << 10, /* of a function that is called: on the stack of the host's thread */
+};
 
 static uint32_t add_variable(struct flatten *f, enum ptx_type type)
 {
@@ -198,6 +204,17 @@ static bool carry_in(const struct ptx_instruction *in)
 	return op == OP_addc || op == OP_subc || op == OP_madc;
 }
 
+/* alloca, stacksave and stackrestore read or set the height of the stack. */
+static bool reads_stack(const struct ptx_instruction *in)
+{
+	return in->form->row->opcode_id == OP_alloca || in->form->row->opcode_id == OP_stacksave;
+}
+
+static bool sets_stack(const struct ptx_instruction *in)
+{
+	return in->form->row->opcode_id == OP_alloca || in->form->row->opcode_id == OP_stackrestore;
+}
+
 static struct ir_inst *finish_inst(struct flatten *f, uint32_t block, struct collect *c, struct ir_inst inst,
 				   const struct ptx_register *guard)
 {
@@ -237,6 +254,12 @@ static void add_ptx(struct flatten *f, struct collect *c, uint32_t block, const 
 		vec_push(&c->uses, ((struct ir_use){ &ir_carry_operand, f->carry }));
 	if (ptx_has(in->form, MOD_cc))
 		vec_push(&c->defs, ((struct ir_def){ &ir_carry_operand, f->carry, IR_NONE }));
+	uint32_t stack = f->instances.data[c->instance]->stack;
+	if (reads_stack(in))
+		vec_push(&c->uses, ((struct ir_use){ &ir_stack_operand, stack }));
+	if (sets_stack(in))
+		vec_push(&c->defs, ((struct ir_def){ &ir_stack_operand, stack, IR_NONE }));
+	f->uses_stack |= reads_stack(in) || sets_stack(in);
 	f->func->flags_used |= row->flags;
 	finish_inst(f, block, c, (struct ir_inst){ .op = IR_PTX, .ptx = in }, keep_guard ? in->guard : NULL);
 }
@@ -344,6 +367,7 @@ static uint32_t new_instance(struct flatten *f, uint32_t parent, const struct pt
 	instance->function = function;
 	instance->parent = parent;
 	add_registers(f, instance);
+	instance->stack = add_variable(f, PTX_U64);
 	vec_push(&f->instances, instance);
 	return (uint32_t)f->instances.count - 1;
 }
@@ -417,6 +441,14 @@ static const struct ptx_function *callee_of(const struct flatten *f, const struc
 	return callee;
 }
 
+static bool takes_stack(const struct ptx_function *function)
+{
+	for (uint32_t i = 0; i < function->instruction_count; i++)
+		if (sets_stack(&function->instructions[i]))
+			return true;
+	return false;
+}
+
 /* Inlines the call in `from`; control goes on in `*current`. */
 static bool flatten_call(struct walk *w, uint32_t from, const struct ptx_instruction *in, uint32_t *current)
 {
@@ -444,6 +476,13 @@ static bool flatten_call(struct walk *w, uint32_t from, const struct ptx_instruc
 	for (size_t i = 0; i < callee->results.count && parts.results && i < parts.results->part_count; i++)
 		bind_parameter(w, instance, callee->results.data[i], &parts.results->parts[i], true, own);
 	uint32_t entry = new_block(f), after = new_block(f);
+	if (takes_stack(callee)) {
+		vec_push(&w->collect.uses, ((struct ir_use){ &ir_slot_operand, f->instances.data[w->instance]->stack }));
+		vec_push(&w->collect.defs, ((struct ir_def){ &ir_slot_operand, f->instances.data[instance]->stack, IR_NONE }));
+		finish_inst(f, own, &w->collect, (struct ir_inst){ .op = IR_COPY, .source = &ir_slot_operand, .source_type = PTX_U64 }, NULL);
+	} else {
+		f->instances.data[instance]->stack = f->instances.data[w->instance]->stack;
+	}
 	jump(f, own, entry, in->location);
 	if (!flatten_function(f, instance, entry, after, w->depth + 1))
 		return false;
@@ -722,6 +761,11 @@ bool ir_flatten(struct flatten *f, struct ir_func *func, struct ptx_diagnostic *
 	if (too_large(f))
 		return false;
 	place_objects(func);
+	if (f->uses_stack) {
+		func->stack_bytes = func->kernel->is_entry ? STACK_BYTES : CALLED_STACK_BYTES;
+		func->stack_offset = align_up(func->local_bytes, 16);
+		func->local_bytes = func->stack_offset + func->stack_bytes;
+	}
 	return true;
 }
 

@@ -4,13 +4,15 @@
 
 #include "ir/ir.h"
 
-/* Operands of their own, compared by address: the carry flag CC, and a promoted parameter's variable. */
-extern const struct ptx_operand ir_carry_operand, ir_slot_operand;
+/* Operands of their own, compared by address: the carry flag CC, a promoted parameter's variable, and how many bytes of its stack a
+ * thread has taken (9.7.17). */
+extern const struct ptx_operand ir_carry_operand, ir_slot_operand, ir_stack_operand;
 
 struct instance {
 	const struct ptx_function *function;
 	uint32_t parent;
 	uint32_t *first; /* variable of each register's first component */
+	uint32_t stack;  /* variable of the stack's height: what is taken in a function is given back where it ends */
 };
 
 struct param_slot {
@@ -43,6 +45,7 @@ struct flatten {
 	uint32_t *object_table; /* open addressing, into object_keys */
 	uint32_t object_table_size;
 	uint32_t carry;         /* variable of the carry flag */
+	bool uses_stack;
 };
 
 bool ir_flatten(struct flatten *f, struct ir_func *func, struct ptx_diagnostic *diagnostic);

@@ -144,6 +144,7 @@ struct ir_func {
 	VEC(struct ir_value) values;
 	VEC(struct ir_object) objects;
 	uint32_t local_bytes, shared_bytes, shared_align;
+	uint32_t stack_offset, stack_bytes; /* of what alloca takes from, in the local memory; 0 bytes: nothing does */
 	uint32_t flags_used;           /* OR of the rows' ISA_ flags */
 	bool calls;                    /* calls functions that could not be inlined: pointers, recursion */
 	uint32_t kernel_flags;         /* KERNEL_… */

@@ -316,7 +316,7 @@ static struct ir_shape shape_result(struct uniform *u, const struct ir_inst *ins
 		if (i >= row->operand_count || !row->operands[i].is_result || in->operands[i].kind == PTX_OP_ADDRESS)
 			a[count++] = operand_shape(u->func, inst, &in->operands[i], ptx_type_bits(type) ? ptx_type_bits(type) : 64);
 	for (unsigned i = 0; i < inst->use_count; i++)
-		if (inst->uses[i].operand == &ir_carry_operand && count < ISA_MAX_OPERANDS)
+		if ((inst->uses[i].operand == &ir_carry_operand || inst->uses[i].operand == &ir_stack_operand) && count < ISA_MAX_OPERANDS)
 			a[count++] = value_shape(u->func, inst->uses[i].value);
 	if (row->flags & ISA_VARYING)
 		return shape_of(IR_VARYING, bits);

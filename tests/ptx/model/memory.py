@@ -389,7 +389,16 @@ def parameters(t):
         t.add('ld.const.' + kind, body, lambda i, a, b, c, v=value: v)
 
 
-FUNCTIONS = """.func (.param .b32 r) sum3(.param .b32 x, .param .b32 y, .param .b64 z)
+FUNCTIONS = """.func (.param .b32 r) takes(.param .b32 x)
+{
+	.reg .b32 %r<3>; .reg .b64 %p;
+	ld.param.b32 %r0, [x];
+	alloca.u64 %p, 256;
+	st.local.u32 [%p+128], %r0; ld.local.u32 %r1, [%p+128];
+	st.param.b32 [r], %r1;
+	ret;
+}
+.func (.param .b32 r) sum3(.param .b32 x, .param .b32 y, .param .b64 z)
 {
 	.reg .b32 %r<4>; .reg .b64 %z;
 	ld.param.b32 %r0, [x]; ld.param.b32 %r1, [y]; ld.param.b64 %z, [z];
@@ -568,6 +577,28 @@ def bulk(t):
         '@%f { .reg .b64 %z; mov.u64 %z, room; ', '@%f ').replace('0; } bar', '0; bar'), lambda i, a, b, c: b)
 
 
+def stacks(t):
+    """alloca: words of each thread's own, some of them given back, in loops and by the end of a function."""
+    for bits, base in ((32, '%s'), (64, '%p')):
+        head = '.reg .b%d %%p0, %%p1, %%p2, %%save, %%size; .reg .b32 %%n, %%k, %%t; .reg .pred %%e; ' % bits
+        u = 'u%d' % bits
+        # As many words as the thread's number says, filled, then another piece that must not touch them; d: the sum of both.
+        body = head + 'stacksave.{u} %save; and.b32 %n, %a, 7; add.u32 %n, %n, 1; cvt.{u}.u32 %size, %n; shl.b{w} %size, %size, 2; alloca.{u} %p0, %size; ' \
+            'mov.{u} %p1, %p0; mov.u32 %k, 0; FILL: add.u32 %t, %b, %k; st.local.u32 [%p1], %t; add.{u} %p1, %p1, 4; add.u32 %k, %k, 1; setp.lt.u32 %e, %k, %n; @%e bra FILL; ' \
+            'alloca.{u} %p2, 64, 64; st.local.u32 [%p2], %c; st.local.u32 [%p2+60], %c; mov.u32 %k, 0; mov.{u} %p1, %p0; ' \
+            'SUM: ld.local.u32 %t, [%p1]; add.u32 %d, %d, %t; add.{u} %p1, %p1, 4; add.u32 %k, %k, 1; setp.lt.u32 %e, %k, %n; @%e bra SUM; ld.local.u32 %t, [%p2+60]; add.u32 %d, %d, %t; ' \
+            'stackrestore.{u} %save; alloca.{u} %p1, 8; and.b{w} %p1, %p1, 7; setp.eq.{u} %e, %p1, 0; @!%e mov.u32 %d, 0;'
+        body = body.replace('{u}', u).replace('{w}', str(bits))
+        t.add('alloca.%s' % u, body, lambda i, a, b, c: sum(b + k for k in range((a & 7) + 1)) + c)
+        # A piece taken and given back in each of a thousand rounds fits.
+        body = head + 'mov.u32 %k, 0; AGAIN: stacksave.{u} %save; alloca.{u} %p0, 256; st.local.u32 [%p0+252], %a; ld.local.u32 %t, [%p0+252]; add.u32 %d, %d, %t; stackrestore.{u} %save; ' \
+            'add.u32 %k, %k, 1; setp.lt.u32 %e, %k, 1000; @%e bra AGAIN;'
+        t.add('stackrestore.%s in a loop' % u, body.replace('{u}', u), lambda i, a, b, c: a * 1000)
+    body = '.reg .b32 %k, %t; .reg .pred %e; mov.u32 %k, 0; AGAIN: { .param .b32 x; .param .b32 y; st.param.b32 [x], %a; call (y), takes, (x); ld.param.b32 %t, [y]; } add.u32 %d, %d, %t; ' \
+        'add.u32 %k, %k, 1; setp.lt.u32 %e, %k, 500; @%e bra AGAIN;'
+    t.add('alloca in a function', body, lambda i, a, b, c: a * 500)
+
+
 def hints(t):
     head = '.reg .b64 %p, %q; mul.wide.u32 %q, %i, 12; add.u64 %p, %in, %q; '
     for name in ('applypriority.global.L2::evict_normal [%in], 128', 'prefetch.global.L2::evict_last [%p]', 'prefetch.global.L2::evict_normal [%p]', 'createpolicy.cvt.L2.b64 %q, %q',
@@ -603,7 +634,7 @@ def barriers(t):
 def main():
     t = Tests()
     t.file.text[0] += '.const .align 16 .u32 table[4] = { 11, 22, 33, 44 };\n.global .align 4 .u32 cell;\n' + FUNCTIONS
-    for family in (accesses, modifiers, spaces, atomics, float_atomics, scoped_atomics, whole_forms, parameters, calls, asynchronous, wide_words, vector_atomics, bulk, hints, barriers):
+    for family in (accesses, modifiers, spaces, atomics, float_atomics, scoped_atomics, whole_forms, parameters, calls, asynchronous, wide_words, vector_atomics, bulk, stacks, hints, barriers):
         family(t)
     t.file.save(sys.argv[1])
 
