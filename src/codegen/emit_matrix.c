@@ -342,21 +342,96 @@ static void stmatrix_scalar(struct emitter *e, const struct ptx_instruction *in)
 	}
 }
 
-/* ---- the opcodes ----------------------------------------------------------------------------------------------------------- */
+/* ---- matrices of bytes (sm_100a): rows of 16 elements, fetched by the lanes one by one --------------------------------- */
 
-static bool is_plain(struct emitter *e)
+/* The addresses that the lanes hold, in memory: i64[32]. */
+static LLVMValueRef row_addresses(struct emitter *e, const struct ptx_instruction *in, const struct ptx_operand *op)
 {
-	if (has(e, MOD_m8n8) && !has(e, MOD_b8))
-		return true;
-	unsupported(e, "matrices other than .m8n8 of .b16");
-	return false;
+	if (e->lanes == 1)
+		return exchange_address(e, in, op);
+	LLVMValueRef words = lane_words(e);
+	for (unsigned c = 0; c < e->chunks; c++) {
+		struct group_place place = group_enter(e, c);
+		LLVMValueRef a = address_words(e, emit_address(e, op, in->form->space, 16));
+		LLVMSetAlignment(LLVMBuildStore(e->b, a, fragment_word(e, words, 64, c * e->width)), 8);
+		group_leave(e, place);
+	}
+	return words;
 }
+
+/* Where lane `row` says its row begins, and `bytes` on; both i32 pieces. */
+static struct address in_row(struct emitter *e, LLVMValueRef words, LLVMValueRef row, LLVMValueRef bytes)
+{
+	LLVMTypeRef i64 = LLVMInt64TypeInContext(e->context);
+	LLVMValueRef base = splat(e, LLVMBuildPtrToInt(e->b, words, i64, ""));
+	base = add_(e, base, shl_(e, wide(e, row), kbits(e, 64, 3)));
+	base = load_lanes(e, address_of_lanes(e, base, 8), i64, false);
+	return address_of_lanes(e, add_(e, base, wide(e, bytes)), 1);
+}
+
+/* Element `column` of a row of bytes, or of 6 or 4 bits each with the padding behind them, as the low bits of an i32. */
+static LLVMValueRef row_element(struct emitter *e, LLVMValueRef words, LLVMValueRef row, LLVMValueRef column, unsigned bits)
+{
+	LLVMValueRef at = mul_(e, column, kbits(e, 32, bits)), v;
+	unsigned fetched = bits == 6 ? 16 : 8;
+	v = load_lanes(e, in_row(e, words, row, lshr_(e, at, kbits(e, 32, 3))), LLVMIntTypeInContext(e->context, fetched), false);
+	v = lshr_(e, resize(e, v, 32, false), and_(e, at, kbits(e, 32, 7)));
+	return and_(e, v, kbits(e, 32, (UINT64_C(1) << bits) - 1));
+}
+
+/* .m16n16: two registers a matrix, of columns g and g + 8, rows 4t to 4t + 3. .m8n16: of row g, columns 4t to 4t + 3. */
+static void load_bytes(struct emitter *e, const struct ptx_instruction *in)
+{
+	const struct ptx_operand *to = operand(e, 0);
+	unsigned bits = has(e, MOD_b6x16_p32) ? 6 : has(e, MOD_b4x16_p64) ? 4 : 8;
+	LLVMValueRef words = row_addresses(e, in, operand(e, 1));
+	for (unsigned c = 0; c < e->chunks; c++) {
+		LLVMValueRef values[4] = { 0 };
+		struct group_place place = group_enter(e, c);
+		LLVMValueRef lane = lane_numbers(e), g = lshr_(e, lane, kbits(e, 32, 2)), t = shl_(e, and_(e, lane, kbits(e, 32, 3)), kbits(e, 32, 2));
+		for (unsigned i = 0; i < fragment_parts(to); i++)
+			for (unsigned j = 0; j < 4; j++) {
+				LLVMValueRef along = add_(e, t, kbits(e, 32, j)), v;
+				if (has(e, MOD_trans))
+					v = row_element(e, words, add_(e, along, kbits(e, 32, i / 2 * 16)), add_(e, g, kbits(e, 32, i % 2 * 8)), bits);
+				else
+					v = row_element(e, words, add_(e, g, kbits(e, 32, i * ROWS)), along, bits);
+				values[i] = j ? or_(e, values[i], shl_(e, v, kbits(e, 32, 8 * j))) : v;
+			}
+		group_leave(e, place);
+		for (unsigned i = 0; i < fragment_parts(to); i++)
+			set_value_chunk(e, fragment_part(to, i), values[i], c);
+	}
+}
+
+/* .m16n8: eight rows of 16 bytes; a lane holds rows 2t and 2t + 1 of column g, then of column g + 8. */
+static void store_bytes(struct emitter *e, const struct ptx_instruction *in)
+{
+	const struct ptx_operand *from = operand(e, 1);
+	LLVMValueRef words = row_addresses(e, in, operand(e, 0));
+	for (unsigned c = 0; c < e->chunks; c++) {
+		struct group_place place = group_enter(e, c);
+		LLVMValueRef lane = lane_numbers(e), g = lshr_(e, lane, kbits(e, 32, 2)), t = shl_(e, and_(e, lane, kbits(e, 32, 3)), kbits(e, 32, 1));
+		for (unsigned i = 0; i < fragment_parts(from); i++) {
+			LLVMValueRef v = arg_chunk(e, fragment_part(from, i), PTX_B32, c);
+			for (unsigned j = 0; j < 4; j++) {
+				struct address at = in_row(e, words, add_(e, t, kbits(e, 32, i * ROWS + j % 2)), add_(e, g, kbits(e, 32, j / 2 * 8)));
+				store_lanes(e, at, resize(e, lshr_(e, v, kbits(e, 32, 8 * j)), 8, false), false);
+			}
+		}
+		group_leave(e, place);
+	}
+}
+
+/* ---- the opcodes ----------------------------------------------------------------------------------------------------------- */
 
 void emit_ldmatrix(struct emitter *e, const struct ptx_instruction *in)
 {
 	struct address addresses[MAX_CHUNKS];
-	if (!is_plain(e))
+	if (!has(e, MOD_m8n8)) {
+		load_bytes(e, in);
 		return;
+	}
 	if (e->lanes == 1) {
 		ldmatrix_scalar(e, in);
 		return;
@@ -391,8 +466,10 @@ static void fragment_rows(struct emitter *e, const struct ptx_operand *op, LLVMV
 void emit_stmatrix(struct emitter *e, const struct ptx_instruction *in)
 {
 	struct address addresses[MAX_CHUNKS];
-	if (!is_plain(e))
+	if (!has(e, MOD_m8n8)) {
+		store_bytes(e, in);
 		return;
+	}
 	if (e->lanes == 1) {
 		stmatrix_scalar(e, in);
 		return;

@@ -306,6 +306,75 @@ def moves(t):
                   ['//# once', '//# in sweep 96', ptxtest.words('out', spread(matrices[0], True))], 32)
 
 
+def byte_rows(words, count):
+    """Of memory as 16 bytes a row."""
+    data = b''.join(w.to_bytes(4, 'little') for w in words)
+    return [data[16 * i:16 * i + 16] for i in range(count)]
+
+
+def unpacked(row, bits):
+    value = int.from_bytes(row, 'little')
+    return [value >> bits * i & (1 << bits) - 1 for i in range(16)]
+
+
+def folded(registers):
+    d = registers[0]
+    for r in registers[1:]:
+        d = (d << 1 | d >> 31) & 0xffffffff ^ r
+    return d
+
+
+def byte_moves(t):
+    """.b8 and what unpacks to it, of sm_100a: 9.7.14.5.15 and 16. Four words of each lane are the 32 rows that the lanes' addresses name,
+    in another order than they lie in memory."""
+    words = sweep(96)
+    memory = [words[3 * lane + k] for k in (0, 1, 2, 0) for lane in range(32)]
+    stored = byte_rows(memory, 32)
+    rows = [stored[lane ^ 5] for lane in range(32)]
+    fill = ''.join('st.shared.b32 [%%t+%d], %s; ' % (128 * i, r) for i, r in enumerate(('%a', '%b', '%c', '%a'))) + 'bar.warp.sync 0xffffffff; '
+    address = 'xor.b32 %t, %i, 5; shl.b32 %t, %t, 4; add.u32 %t, %s, %t; '
+    for shape, count in (('m16n16', 1), ('m16n16', 2), ('m8n16', 1), ('m8n16', 2), ('m8n16', 4)):
+        for kind, bits in (('b8', 8), ('b8x16.b6x16_p32', 6), ('b8x16.b4x16_p64', 4)):
+            if shape == 'm8n16' and bits == 8:
+                continue
+            registers = count * 2 if shape == 'm16n16' else count
+            for space in ('.shared', '.shared::cta', ''):
+                name = 'ldmatrix.sync.aligned.%s.x%d%s%s.%s' % (shape, count, '.trans' if shape == 'm16n16' else '', space, kind)
+                generic = '' if space else '.reg .b64 %g; cvt.u64.u32 %g, %t; cvta.shared.u64 %g, %g; '
+                names = ['%%r%d' % i for i in range(registers)]
+                body = SHARED + fill + address + generic + '%s {%s}, [%s]; mov.u32 %%d, %%r0; ' % (name, ', '.join(names), '%t' if space else '%g')
+                body += ''.join('shf.l.wrap.b32 %%d, %%d, %%d, 1; xor.b32 %%d, %%d, %s; ' % r for r in names[1:])
+                outs = []
+                for lane in range(32):
+                    g, q, got = lane >> 2, lane & 3, []
+                    for r in range(registers):
+                        if shape == 'm16n16':
+                            elements = [unpacked(rows[16 * (r // 2) + 4 * q + j], bits)[g + 8 * (r % 2)] for j in range(4)]
+                        else:
+                            elements = [unpacked(rows[8 * r + g], bits)[4 * q + j] for j in range(4)]
+                        got.append(words_of(elements, 8))
+                    outs.append(folded(got))
+                t.file.kernel(name, body, ['//# once', '//# in sweep 96', ptxtest.words('out', outs)], 32)
+    for count in (1, 2, 4):
+        for space in ('.shared', ''):
+            name = 'stmatrix.sync.aligned.m16n8.x%d.trans%s.b8' % (count, space)
+            sources = ['%a', '%b', '%c', '%a'][:count]
+            generic = '' if space else '.reg .b64 %g; cvt.u64.u32 %g, %t; cvta.shared.u64 %g, %g; '
+            body = SHARED + address + generic + '%s [%s], {%s}; bar.warp.sync 0xffffffff; ' % (name, '%t' if space else '%g', ', '.join(sources))
+            body += 'shl.b32 %%t, %%i, %d; add.u32 %%t, %%s, %%t; ld.shared.b32 %%d, [%%t]; ' % (2 if count == 1 else 3 if count == 2 else 4)
+            body += ''.join('shf.l.wrap.b32 %%d, %%d, %%d, 1; ld.shared.b32 %%r0, [%%t+%d]; xor.b32 %%d, %%d, %%r0; ' % (4 * i) for i in range(1, count))
+            tile = {}
+            for lane in range(32):
+                g, q = lane >> 2, lane & 3
+                for m in range(count):
+                    word = words[3 * lane + (0, 1, 2, 0)[m]]
+                    for j in range(4):
+                        tile[(8 * m + 2 * q + j % 2) ^ 5, g + 8 * (j // 2)] = word >> 8 * j & 0xff
+            data = [sum(tile[(4 * w + k) // 16, (4 * w + k) % 16] << 8 * k for k in range(4)) for w in range(32 * count)]
+            outs = [folded(data[lane * count:lane * count + count]) for lane in range(32)]
+            t.file.kernel(name, body, ['//# once', '//# in sweep 96', ptxtest.words('out', outs)], 32)
+
+
 def wmma_case(t, shape, kind_ab, kind_c, out, layout_a, layout_b, layout_c, mods='', space='.global'):
     """Through memory: A, B, C from `in`, D to `out`; strides a little larger than the rows are long."""
     m, n, k = map(int, re.fullmatch(r'm(\d+)n(\d+)k(\d+)', shape).groups())
@@ -403,6 +472,7 @@ def main():
     t = Tests()
     products(t)
     moves(t)
+    byte_moves(t)
     wmma(t)
     t.file.save(sys.argv[1])
 
