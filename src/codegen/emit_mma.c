@@ -9,6 +9,7 @@
 #include "codegen/arith.h"
 #include "codegen/fragment.h"
 #include "codegen/group.h"
+#include "codegen/minifloat.h"
 #include "codegen/mma.h"
 #include "codegen/state.h"
 #include "isa_emit.h"
@@ -112,14 +113,15 @@ struct product {
 	unsigned a, b, c, d;      /* registers of a tile */
 	unsigned row_tiles, column_tiles;
 	LLVMValueRef a_words, b_words, c_words, d_words;
+	LLVMValueRef scales;      /* NULL: none */
 };
 
-static void call_words(struct emitter *e, LLVMValueRef function, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c, LLVMValueRef d)
+static void call_words(struct emitter *e, LLVMValueRef function, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c, LLVMValueRef d, LLVMValueRef scales)
 {
-	LLVMTypeRef pointer = LLVMPointerTypeInContext(e->context, 0), types[] = { pointer, pointer, pointer, pointer };
-	LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(e->context), types, 4, false);
-	LLVMValueRef arguments[] = { a, b, c, d };
-	LLVMBuildCall2(e->b, type, function, arguments, 4, "");
+	LLVMTypeRef pointer = LLVMPointerTypeInContext(e->context, 0), types[MMA_POINTERS] = { pointer, pointer, pointer, pointer, pointer };
+	LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(e->context), types, MMA_POINTERS, false);
+	LLVMValueRef arguments[MMA_POINTERS] = { a, b, c, d, scales ? scales : LLVMGetUndef(pointer) };
+	LLVMBuildCall2(e->b, type, function, arguments, MMA_POINTERS, "");
 }
 
 static LLVMValueRef word_array(struct emitter *e, unsigned bits, unsigned count, const char *name)
@@ -137,7 +139,7 @@ static void multiply_tiles(struct emitter *e, struct product *p, LLVMValueRef fu
 			unsigned at = row * p->column_tiles + column;
 			call_words(e, function, fragment_word(e, p->a_words, ab, 32 * p->a * row),
 				   fragment_word(e, p->b_words, ab, 32 * p->b * column), fragment_word(e, p->c_words, cd, 32 * p->c * at),
-				   fragment_word(e, p->d_words, cd, 32 * p->d * at));
+				   fragment_word(e, p->d_words, cd, 32 * p->d * at), p->scales);
 		}
 }
 
@@ -148,8 +150,57 @@ static LLVMValueRef expand_sparse(struct emitter *e, struct product *p)
 	LLVMValueRef sparse = fragment_store(e, operand(e, 1), 32, p->a / 2), metadata = fragment_store(e, operand(e, 4), 32, 1);
 	LLVMValueRef dense = word_array(e, 32, 32 * p->a, "dense");
 	LLVMValueRef function = mma_expand_function(e, &p->tile, (unsigned)selector->bits & 3);
-	call_words(e, function, sparse, metadata, dense, dense);
+	call_words(e, function, sparse, metadata, dense, dense, NULL);
 	return dense;
+}
+
+/* The kinds of sm_120a. As many scales as .scale_vec says share the elements along k. */
+static void set_kind(struct emitter *e, struct mma_tile *tile)
+{
+	bool packed = has(e, MOD_kind__mxf4) || has(e, MOD_kind__mxf4nvf4);
+	tile->newest = packed || has(e, MOD_kind__f8f6f4) || has(e, MOD_kind__mxf8f6f4);
+	if (packed)
+		tile->a = tile->b = PTX_E2M1X2;
+	if (has(e, MOD_block_scale))
+		tile->block = tile->k / (has(e, MOD_scale_vec__4X) ? 4 : packed ? 2 : 1);
+}
+
+/* Lane 4g + 2s + i holds the scales of row g + 8i of A, lane 4g + s those of column g of B, a byte each from the named one on; s, the
+ * thread id, and the byte id are what stands in braces. */
+static LLVMValueRef gather_scales(struct emitter *e, unsigned index, bool of_a, LLVMValueRef *first_byte)
+{
+	unsigned count = of_a ? 16 : 8;
+	const struct ptx_operand *selector = operand(e, index + 1);
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(e->context);
+	LLVMValueRef words = fragment_store(e, operand(e, index), 32, 1), thread = group_scalar(e, fragment_part(selector, 1), PTX_U16);
+	*first_byte = LLVMBuildZExt(e->b, group_scalar(e, fragment_part(selector, 0), PTX_U16), i32, "");
+	thread = LLVMBuildAnd(e->b, LLVMBuildZExt(e->b, thread, i32, ""), i32_constant(e, of_a ? 1 : 3), "");
+	e->w = count;
+	LLVMValueRef all = undef_piece(e, i32);
+	for (unsigned i = 0; i < count; i++) {
+		LLVMValueRef lane = LLVMBuildShl(e->b, thread, i32_constant(e, of_a), "");
+		lane = LLVMBuildAdd(e->b, lane, i32_constant(e, i % 8 * 4 + i / 8), "");
+		all = lane_put(e, all, LLVMBuildLoad2(e->b, i32, LLVMBuildGEP2(e->b, i32, words, &lane, 1, ""), ""), i);
+	}
+	return all;
+}
+
+static LLVMValueRef store_scales(struct emitter *e, const struct mma_tile *tile, bool sparse)
+{
+	unsigned w = e->w, blocks = tile->k / tile->block;
+	LLVMValueRef base = word_array(e, 64, blocks * MMA_SCALES, "scales"), first;
+	for (unsigned part = 0; part < 2; part++) {
+		LLVMValueRef words = gather_scales(e, (sparse ? 6 : 4) + 2 * part, !part, &first);
+		first = LLVMBuildShl(e->b, LLVMBuildAnd(e->b, first, i32_constant(e, 3), ""), i32_constant(e, 3), "");
+		words = lshr_(e, words, splat(e, first));
+		for (unsigned i = 0; i < blocks; i++) {
+			LLVMValueRef code = and_(e, lshr_(e, words, kbits(e, 32, 8 * i)), kbits(e, 32, 0xff));
+			LLVMValueRef at = fragment_word(e, base, 64, i * MMA_SCALES + (part ? 16 : 0));
+			LLVMSetAlignment(LLVMBuildStore(e->b, minifloat_scale(e, has(e, MOD_ue4m3), code), at), 8);
+		}
+		e->w = w;
+	}
+	return base;
 }
 
 static bool set_shape(struct emitter *e, const struct ptx_instruction *in, struct product *p)
@@ -162,6 +213,7 @@ static bool set_shape(struct emitter *e, const struct ptx_instruction *in, struc
 	p->tile.satfinite = has(e, MOD_satfinite);
 	p->tile.bit_and = p->tile.a == PTX_B1 && has(e, MOD_and);
 	p->tile.rounding = rounding_of(e);
+	set_kind(e, &p->tile);
 	p->row_tiles = m / p->tile.m;
 	p->column_tiles = n / 8;
 	p->a = mma_a_registers(&p->tile);
@@ -174,10 +226,6 @@ static bool set_shape(struct emitter *e, const struct ptx_instruction *in, struc
 static void emit_product(struct emitter *e, const struct ptx_instruction *in, bool sparse)
 {
 	struct product p = { 0 };
-	if (has(e, MOD_kind__f8f6f4) || in->form->type_count > 4) { /* of sm_120a alone, whose sums are others */
-		unsupported(e, "matrix products of .kind::f8f6f4, .kind::mxf8f6f4, .kind::mxf4 and .kind::mxf4nvf4");
-		return;
-	}
 	if (!set_shape(e, in, &p) || !p.a || !p.b) {
 		unsupported(e, "this kind of matrix product");
 		return;
@@ -191,6 +239,7 @@ static void emit_product(struct emitter *e, const struct ptx_instruction *in, bo
 	p.b_words = fragment_store(e, operand(e, 2), ab, p.b * p.column_tiles);
 	p.c_words = fragment_store(e, operand(e, 3), cd, p.c * tiles);
 	p.d_words = word_array(e, cd, 32 * p.d * tiles, "product");
+	p.scales = p.tile.block ? store_scales(e, &p.tile, sparse) : NULL;
 	multiply_tiles(e, &p, function);
 	fragment_load(e, operand(e, 0), cd, p.d * tiles, p.d_words);
 }
@@ -211,7 +260,7 @@ static void emit_quarters(struct emitter *e, const struct ptx_instruction *in)
 		return;
 	LLVMValueRef product = word_array(e, 32, 32 * d, "product");
 	call_words(e, function, fragment_store(e, operand(e, 1), 32, 2), fragment_store(e, operand(e, 2), 32, 2),
-		   fragment_store(e, operand(e, 3), 32, c), product);
+		   fragment_store(e, operand(e, 3), 32, c), product, NULL);
 	fragment_load(e, operand(e, 0), 32, d, product);
 }
 

@@ -89,6 +89,11 @@ static LLVMValueRef scale_decode(struct emitter *e, LLVMValueRef code)
 	return LLVMBuildBitCast(e->b, bits, piece_type(e, PTX_F32), "");
 }
 
+LLVMValueRef minifloat_scale(struct emitter *e, bool is_e4m3, LLVMValueRef code)
+{
+	return to_double(e, is_e4m3 ? minifloat_decode(e, &e4m3, and_(e, code, kbits(e, 32, 0x7f))) : scale_decode(e, code));
+}
+
 /* Element `upper` of a packed source as float. */
 static LLVMValueRef unpack_float(struct emitter *e, const struct ptx_instruction *in, bool upper)
 {

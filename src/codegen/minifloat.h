@@ -15,6 +15,8 @@ struct minifloat {
 const struct minifloat *minifloat_format(enum ptx_type type); /* NULL: it is none; packed types tell their element's */
 LLVMValueRef minifloat_encode(struct emitter *e, const struct minifloat *format, LLVMValueRef v); /* float piece -> i32 codes */
 LLVMValueRef minifloat_decode(struct emitter *e, const struct minifloat *format, LLVMValueRef code); /* i32 -> float piece */
+/* Scales of blocks, as their bits in an i32 piece: .ue4m3, else .ue8m0; as double. */
+LLVMValueRef minifloat_scale(struct emitter *e, bool e4m3, LLVMValueRef code);
 void emit_minifloat(struct emitter *e, const struct ptx_instruction *in);
 void emit_stochastic(struct emitter *e, const struct ptx_instruction *in); /* cvt.rs */
 

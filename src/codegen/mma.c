@@ -3,7 +3,8 @@
  * f32 or to nearest to f16. A step is 8 products of 16-bit and 4 of tf32 elements, of twice as many places in a sparse product. An
  * operand's exponent is that of its format, so subnormals are not normalised; zeros have none. The largest exponent is taken to be at least
  * 2^-132 (f16: 2^-20). 8-bit floats are as on Ada: 16 products a step, 13 fractional bits, which an f32 result keeps too. f64 is a
- * chain of fma in the order of k; integers are exact, and saturate after each 16 products of bytes.
+ * chain of fma in the order of k; integers are exact, and saturate after each 16 products of bytes. The kinds of sm_120a are one step, of
+ * 25 fractional bits, 35 where both factors have 4 bits, scales taken into the products (MMA-Sim's model of Blackwell; no recordings).
  *
  * Each kind of product is one function of the module. A vector holds the 8 columns of a row of D; its elements of A are broadcast.
  * Terms are added as 32-bit integers: an aligned term is below 2^26. */
@@ -26,13 +27,14 @@ enum {
 	LEAST_NARROW = -100,      /* below all products of such; its scale is still a float */
 	LEAST_F32 = -132, LEAST_F16 = -20,
 	SATURATED = 16,           /* products that are added before integers saturate */
+	NEWEST_FRACTION = 25, PACKED_FRACTION = 35,
 };
 
 struct builder {
 	struct emitter *e;
 	const struct mma_tile *tile;
 	unsigned elements, blocks;        /* of a register; registers along k */
-	LLVMValueRef a, b, c, d;          /* parameters */
+	LLVMValueRef a, b, c, d, scales;  /* parameters */
 	LLVMValueRef a_value, a_exponent; /* A by element, in the fragments' order */
 	LLVMValueRef b_value, b_exponent; /* B as k rows of 8 */
 	LLVMValueRef row;                 /* i64: of D, being made */
@@ -45,10 +47,12 @@ unsigned mma_register_bits(enum ptx_type type)
 	return type == PTX_F64 ? 64 : 32;
 }
 
-/* fp6 and fp4 elements take a byte each in matrix registers. */
+/* fp6 and fp4 elements take a byte each in matrix registers, pairs of fp4 one for both. */
 static unsigned element_bits(enum ptx_type type)
 {
 	const struct minifloat *format = minifloat_format(type);
+	if (type == PTX_E2M1X2)
+		return 4;
 	return format ? 8 : type == PTX_TF32 ? 32 : ptx_type_bits(type);
 }
 
@@ -175,8 +179,10 @@ static void loop_close(struct builder *b, struct loop loop)
 static LLVMValueRef element_value(struct emitter *e, enum ptx_type type, LLVMValueRef bits)
 {
 	const struct minifloat *format = minifloat_format(type);
-	if (format)
-		return minifloat_decode(e, format, resize(e, bits, 32, false));
+	if (format) {
+		bits = resize(e, bits, 32, false);
+		return minifloat_decode(e, format, type == PTX_E2M1 ? lshr_(e, bits, kbits(e, 32, 2)) : bits);
+	}
 	switch (type) {
 	case PTX_F16:
 		return to_float(e, as_type(e, resize(e, bits, 16, false), PTX_F16));
@@ -482,11 +488,74 @@ static LLVMValueRef float_step(struct builder *b, LLVMValueRef c, unsigned first
 	return choose_special(b, r, c, largest, first, count);
 }
 
+/* ---- the kinds of sm_120a ----------------------------------------------------------------------------------------- */
+
+/* 2^n as double, for |n| below 1000. */
+static LLVMValueRef double_power(struct emitter *e, LLVMValueRef n)
+{
+	return as_type(e, shl_(e, resize(e, add_(e, n, kbits(e, 32, 1023)), 64, true), kbits(e, 64, 52)), PTX_F64);
+}
+
+/* The product of the scales of row and columns, and its exponent. */
+static LLVMValueRef block_scale(struct builder *b, unsigned block, LLVMValueRef *exponent)
+{
+	struct emitter *e = b->e;
+	LLVMTypeRef f64 = LLVMDoubleTypeInContext(e->context);
+	LLVMValueRef of_row = LLVMBuildAdd(e->b, b->row, k64(b, block * MMA_SCALES), "");
+	LLVMValueRef s = splat(e, load_at(b, f64, f64, b->scales, of_row, 8));
+	s = fmul_(e, s, load_at(b, LLVMVectorType(f64, COLUMNS), f64, b->scales, k64(b, block * MMA_SCALES + 16), 8));
+	LLVMValueRef field = resize(e, lshr_(e, as_int(e, s), kbits(e, 64, 52)), 32, false);
+	*exponent = sub_(e, and_(e, field, kbits(e, 32, 0x7ff)), kbits(e, 32, 1023));
+	return s;
+}
+
+/* Sums of integers below 2^38 are exact in double. */
+static LLVMValueRef newest_row(struct builder *b, LLVMValueRef c)
+{
+	struct emitter *e = b->e;
+	const struct mma_tile *tile = b->tile;
+	enum { MAX_BLOCKS = 4 };
+	bool to_half = tile->d == PTX_F16;
+	unsigned k = tile->k, block = tile->block ? tile->block : k, fraction = tile->a == PTX_E2M1X2 ? PACKED_FRACTION : NEWEST_FRACTION;
+	LLVMValueRef scales[MAX_BLOCKS] = { NULL }, exponents[MAX_BLOCKS], nan = NULL, sum, r;
+	LLVMValueRef largest = element_exponent(e, to_half ? PTX_F16 : PTX_F32, c, ZERO_ADDEND);
+	for (unsigned i = 0; tile->block && i < k / block; i++) {
+		scales[i] = block_scale(b, i, &exponents[i]);
+		nan = nan ? or_(e, nan, is_nan(e, scales[i])) : is_nan(e, scales[i]);
+	}
+	for (unsigned i = 0; i < k; i++) {
+		LLVMValueRef exponent = add_(e, a_broadcast(b, i32_type(b), b->a_exponent, i), b_row(b, i32_type(b), b->b_exponent, i));
+		largest = intrinsic2(e, "llvm.smax", largest, tile->block ? add_(e, exponent, exponents[i / block]) : exponent);
+	}
+	LLVMValueRef range[] = { kbits(e, 32, (uint64_t)(to_half ? LEAST_F16 : LEAST_F32)), kbits(e, 32, 600) };
+	LLVMValueRef safe = intrinsic2(e, "llvm.smin", intrinsic2(e, "llvm.smax", largest, range[0]), range[1]);
+	LLVMValueRef up = double_power(e, sub_(e, kbits(e, 32, fraction), safe));
+	sum = intrinsic1(e, "llvm.trunc", fmul_(e, to_double(e, c), up));
+	for (unsigned i = 0; i < k; i++) {
+		LLVMValueRef v = fmul_(e, to_double(e, product(b, i)), up);
+		v = tile->block ? fmul_(e, v, scales[i / block]) : v;
+		sum = fadd_(e, sum, intrinsic1(e, "llvm.trunc", v));
+	}
+	LLVMValueRef v = fmul_(e, sum, double_power(e, sub_(e, safe, kbits(e, 32, fraction))));
+	if (to_half) {
+		r = to_float(e, float_to_half(e, double_to_float_odd(e, v), ROUND_NEAREST));
+	} else {
+		LLVMValueRef overflow = fcmp_(e, LLVMRealOGE, fabs_(e, v), kf(e, PTX_F64, 0x1p128));
+		r = double_to_float(e, v, ROUND_ZERO);
+		LLVMValueRef arguments[] = { kf(e, PTX_F32, INFINITY), r };
+		r = select_(e, overflow, intrinsic(e, "llvm.copysign", arguments, 2), r);
+	}
+	r = choose_special(b, r, c, largest, 0, k);
+	return nan ? select_(e, nan, as_type(e, kbits(e, 32, 0x7fffffff), PTX_F32), r) : r;
+}
+
 /* ---- rows ------------------------------------------------------------------------------------------------------------ */
 
 static LLVMValueRef float_row(struct builder *b, LLVMValueRef c)
 {
 	unsigned step = step_of(b->tile);
+	if (b->tile->newest)
+		return newest_row(b, c);
 	for (unsigned k = 0; k < b->tile->k; k += step)
 		c = float_step(b, c, k, step < b->tile->k - k ? step : b->tile->k - k);
 	return c;
@@ -618,8 +687,8 @@ static bool known_types(const struct mma_tile *tile)
 LLVMValueRef mma_add_function(struct emitter *e, const char *name)
 {
 	static const char *const inherited[] = { "target-cpu", "target-features", "prefer-vector-width" };
-	LLVMTypeRef pointer = LLVMPointerTypeInContext(e->context, 0), types[] = { pointer, pointer, pointer, pointer };
-	LLVMValueRef f = LLVMAddFunction(e->module, name, LLVMFunctionType(LLVMVoidTypeInContext(e->context), types, 4, false));
+	LLVMTypeRef pointer = LLVMPointerTypeInContext(e->context, 0), types[MMA_POINTERS] = { pointer, pointer, pointer, pointer, pointer };
+	LLVMValueRef f = LLVMAddFunction(e->module, name, LLVMFunctionType(LLVMVoidTypeInContext(e->context), types, MMA_POINTERS, false));
 	LLVMAttributeIndex whole = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
 	LLVMSetLinkage(f, LLVMInternalLinkage);
 	for (size_t i = 0; i < sizeof(inherited) / sizeof(inherited[0]); i++) {
@@ -636,7 +705,7 @@ LLVMValueRef mma_function(struct emitter *e, const struct mma_tile *tile)
 {
 	static const char *const roundings[] = { "", ".rz", ".rm", ".rp" };
 	char name[128];
-	snprintf(name, sizeof(name), "mma.%ux8x%u.%s.%s.%s.%s%s%s%s%s", tile->m, tile->k, ptx_type_name(tile->d), ptx_type_name(tile->a),
+	snprintf(name, sizeof(name), "mma%s.%u.%ux8x%u.%s.%s.%s.%s%s%s%s%s", tile->newest ? ".newest" : "", tile->block, tile->m, tile->k, ptx_type_name(tile->d), ptx_type_name(tile->a),
 		 ptx_type_name(tile->b), ptx_type_name(tile->c), tile->satfinite ? ".satfinite" : "", tile->bit_and ? ".and" : "",
 		 tile->sparse ? ".sp" : "", roundings[tile->rounding]);
 	LLVMValueRef f = LLVMGetNamedFunction(e->module, name), outer = e->function;
@@ -656,6 +725,7 @@ LLVMValueRef mma_function(struct emitter *e, const struct mma_tile *tile)
 	b.b = LLVMGetParam(f, 1);
 	b.c = LLVMGetParam(f, 2);
 	b.d = LLVMGetParam(f, 3);
+	b.scales = LLVMGetParam(f, 4);
 	LLVMPositionBuilderAtEnd(e->b, new_block(e, "entry"));
 	build_body(&b);
 	e->function = outer;

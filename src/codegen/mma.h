@@ -7,11 +7,15 @@
 
 /* One product of tiles: D (m × 8) = A (m × k) B (k × 8) + C. Fragments are as PTX ISA 9.7.14.5 lays them out, a tile's
  * registers each as 32 words (or doubles) in the order of the lanes: register r of lane l is word 32 r + l. */
+enum { MMA_POINTERS = 5, MMA_SCALES = 16 + 8 /* of a block */ };
+
 struct mma_tile {
 	unsigned m, k;                /* 8 or 16 rows */
 	enum ptx_type a, b, c, d;
 	bool satfinite, bit_and;      /* bit_and: of .b1; else xor */
 	bool sparse;                  /* half of A's places hold nothing: a step has twice as many */
+	bool newest;                  /* .kind::…, of sm_120a; .e2m1x2 are then elements of 4 bits side by side, .e2m1 bits 2 to 5 of a byte */
+	unsigned block;               /* elements along k that share a scale; 0: there are none */
 	enum rounding rounding;       /* of .f64 */
 };
 
@@ -21,14 +25,14 @@ unsigned mma_a_registers(const struct mma_tile *tile);
 unsigned mma_b_registers(const struct mma_tile *tile);
 unsigned mma_c_registers(const struct mma_tile *tile, enum ptx_type type);
 
-/* A function void (ptr a, ptr b, ptr c, ptr d) of the module that makes the product; made on first use. NULL and an error where
- * the types are not known. */
+/* A function void (ptr a, ptr b, ptr c, ptr d, ptr scales) of the module that makes the product; made on first use. NULL and an error where
+ * the types are not known. Scales are doubles: for each block 16 of A's rows and 8 of B's columns. */
 LLVMValueRef mma_function(struct emitter *e, const struct mma_tile *tile);
 
-/* A function of that name with four pointers, to which no code has been added yet. */
+/* A function of that name with five pointers, to which no code has been added yet. */
 LLVMValueRef mma_add_function(struct emitter *e, const char *name);
 
-/* mma_layout.c: functions void (ptr, ptr, ptr, ptr) that lay fragments out for mma_function().
+/* mma_layout.c: functions void (ptr, ptr, ptr, ptr, ptr) that lay fragments out for mma_function().
  * Of mma.sp: (sparse A, metadata, A of the tile, -). `selector` tells which lanes hold the metadata. */
 LLVMValueRef mma_expand_function(struct emitter *e, const struct mma_tile *tile, unsigned selector);
 /* Of .m8n8k4 of .f16, four products of a quarter of the warp each: the whole product of (a, b, c, d) as the instruction has them. */

@@ -201,23 +201,24 @@ LLVMValueRef mma_quarters_function(struct emitter *e, const struct mma_tile *til
 	char name[64];
 	struct layout l;
 	snprintf(name, sizeof(name), "mma.quarters.%s.%s.%d.%d", ptx_type_name(tile->d), ptx_type_name(tile->c), a_by_columns, b_by_rows);
-	LLVMValueRef f = LLVMGetNamedFunction(e->module, name), product = mma_function(e, tile), tiles[4];
+	LLVMValueRef f = LLVMGetNamedFunction(e->module, name), product = mma_function(e, tile), tiles[MMA_POINTERS];
 	if (f || !product)
 		return f;
 	struct outer outer = function_open(&l, e, name);
-	LLVMTypeRef pointer = LLVMPointerTypeInContext(e->context, 0), types[] = { pointer, pointer, pointer, pointer };
+	LLVMTypeRef pointer = LLVMPointerTypeInContext(e->context, 0), types[MMA_POINTERS] = { pointer, pointer, pointer, pointer, pointer };
 	for (unsigned i = 0; i < 4; i++) {
 		tiles[i] = LLVMBuildAlloca(e->b, LLVMArrayType2(int_of(&l, 32), 64), "tile");
 		LLVMSetAlignment(tiles[i], 32);
 	}
+	tiles[4] = LLVMGetUndef(pointer); /* no scales */
 	LLVMBuildMemSet(e->b, tiles[0], LLVMConstNull(int_of(&l, 8)), number(&l, 128), 32); /* k from 4 to 7 is not there */
 	LLVMBuildMemSet(e->b, tiles[1], LLVMConstNull(int_of(&l, 8)), number(&l, 128), 32);
 	loop_open(&l);
 	gather_factor(&l, l.parameters[0], tiles[0], a_by_columns);
 	gather_factor(&l, l.parameters[1], tiles[1], b_by_rows);
 	move_accumulator(&l, l.parameters[2], tiles[2], tile->c, true);
-	LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(e->context), types, 4, false);
-	LLVMBuildCall2(e->b, type, product, tiles, 4, "");
+	LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(e->context), types, MMA_POINTERS, false);
+	LLVMBuildCall2(e->b, type, product, tiles, MMA_POINTERS, "");
 	move_accumulator(&l, l.parameters[3], tiles[3], tile->d, false);
 	loop_close(&l, 4);
 	return function_close(&l, outer);
