@@ -11,7 +11,6 @@
 #include "codegen/state.h"
 #include "isa_emit.h"
 
-enum { NO_GEOMETRY = 4 /* none of enum texture_geometry */ };
 
 static LLVMTypeRef i32_type(struct emitter *e)
 {
@@ -115,17 +114,12 @@ static void call_all(struct emitter *e, const struct call *call)
 
 static unsigned geometry_of(struct emitter *e, bool *layered)
 {
-	*layered = has(e, MOD_a1d) || has(e, MOD_a2d) || has(e, MOD_acube);
+	*layered = has(e, MOD_a1d) || has(e, MOD_a2d) || has(e, MOD_acube) || has(e, MOD_a2dms);
 	if (has(e, MOD_1d) || has(e, MOD_a1d))
 		return TEXTURE_1D;
-	if (has(e, MOD_2d) || has(e, MOD_a2d))
-		return TEXTURE_2D;
 	if (has(e, MOD_3d))
 		return TEXTURE_3D;
-	if (has(e, MOD_cube) || has(e, MOD_acube))
-		return TEXTURE_CUBE;
-	unsupported(e, "multisample textures");
-	return NO_GEOMETRY;
+	return has(e, MOD_cube) || has(e, MOD_acube) ? TEXTURE_CUBE : TEXTURE_2D;
 }
 
 static unsigned axes_of(unsigned geometry)
@@ -147,14 +141,16 @@ static void put_part(struct emitter *e, LLVMValueRef base, unsigned argument, co
 	put(e, base, 32, argument, v);
 }
 
-/* {layer, x, y, z}; `first` is where x goes, `layer` where the layer does. */
+/* {layer, x, y, z}; `layer` is where the layer goes. Before them the number of a sample, of which no array has more than one: graphics
+ * makes such textures. */
 static void put_coordinates(struct emitter *e, LLVMValueRef base, const struct ptx_operand *op, unsigned geometry, bool layered,
 			    enum ptx_type type, unsigned layer)
 {
+	unsigned next = has(e, MOD_2dms) || has(e, MOD_a2dms);
 	if (layered)
-		put_part(e, base, layer, op, 0, PTX_U32);
+		put_part(e, base, layer, op, next++, PTX_U32);
 	for (unsigned i = 0; i < axes_of(geometry); i++)
-		put_part(e, base, i, op, i + layered, type);
+		put_part(e, base, i, op, next++, type);
 }
 
 /* ---- tex, tld4 ------------------------------------------------------------------------------------------------------------ */
@@ -222,7 +218,7 @@ static void emit_fetch(struct emitter *e, const struct ptx_instruction *in, uint
 	const struct ptx_operand *d = operand(e, 0), *texture = operand(e, 1), *coordinates = coordinates_of(e, texture);
 	bool layered, pair = d->kind == PTX_OP_PAIR, integer = in->form->types[1] == PTX_S32;
 	unsigned geometry = geometry_of(e, &layered), axes = axes_of(geometry), next = 2;
-	if (!coordinates || geometry == NO_GEOMETRY)
+	if (!coordinates)
 		return;
 	struct call call = { offsetof(struct cpu_services, texture), &texture->parts[0], form | geometry, 32, NULL, NULL };
 	call.arguments = words(e, 32, FETCH_ARGUMENTS, "coordinates");
@@ -270,14 +266,12 @@ static uint32_t operation_of(struct emitter *e)
 	       has(e, MOD_or)  ? SURFACE_OR  : SURFACE_ADD;
 }
 
-/* Opens a call: `at` is the surface operand, elements of `type`. false and an error where there is none such. */
-static bool open_surface(struct emitter *e, const struct ptx_operand *at, enum ptx_type type, unsigned elements, uint32_t form,
+/* Opens a call: `at` is the surface operand, elements of `type`. */
+static void open_surface(struct emitter *e, const struct ptx_operand *at, enum ptx_type type, unsigned elements, uint32_t form,
 			 struct call *call)
 {
 	bool layered;
 	unsigned geometry = geometry_of(e, &layered);
-	if (geometry == NO_GEOMETRY)
-		return false;
 	*call = (struct call){ offsetof(struct cpu_services, surface), &at->parts[0], form | geometry, 64, NULL, NULL };
 	call->arguments = words(e, 32, SURFACE_ARGUMENTS, "coordinates");
 	call->out = words(e, 64, 4, "elements");
@@ -285,7 +279,6 @@ static bool open_surface(struct emitter *e, const struct ptx_operand *at, enum p
 	call->form |= has(e, MOD_p) ? SURFACE_FORMATTED : 0;
 	call->form |= log2_of(ptx_type_bits(type) / 8) << SURFACE_BYTES | log2_of(elements) << SURFACE_ELEMENTS;
 	put_coordinates(e, call->arguments, &at->parts[1], geometry, layered, PTX_S32, SURFACE_LAYER);
-	return true;
 }
 
 void emit_suld(struct emitter *e, const struct ptx_instruction *in)
@@ -293,8 +286,7 @@ void emit_suld(struct emitter *e, const struct ptx_instruction *in)
 	const struct ptx_operand *d = operand(e, 0);
 	enum ptx_type type = form_type(in);
 	struct call call;
-	if (!open_surface(e, operand(e, 1), type, in->form->vector, 0, &call))
-		return;
+	open_surface(e, operand(e, 1), type, in->form->vector, 0, &call);
 	call_all(e, &call);
 	for (unsigned i = 0; i < in->form->vector; i++)
 		set_value(e, part_of(d, i), resize(e, get(e, &call, i), ptx_type_bits(type), false));
@@ -310,8 +302,7 @@ void emit_sust(struct emitter *e, const struct ptx_instruction *in)
 {
 	enum ptx_type type = form_type(in);
 	struct call call;
-	if (!open_surface(e, operand(e, 0), type, in->form->vector, SURFACE_STORE, &call))
-		return;
+	open_surface(e, operand(e, 0), type, in->form->vector, SURFACE_STORE, &call);
 	put_elements(e, &call, operand(e, 1), in->form->vector, type);
 	call_all(e, &call);
 }
@@ -321,8 +312,7 @@ void emit_sured(struct emitter *e, const struct ptx_instruction *in)
 	enum ptx_type type = form_type(in);
 	uint32_t form = SURFACE_REDUCE | operation_of(e) << SURFACE_OPERATION | (type_is_signed(type) ? SURFACE_SIGNED : 0);
 	struct call call;
-	if (!open_surface(e, operand(e, 0), type, 1, form, &call))
-		return;
+	open_surface(e, operand(e, 0), type, 1, form, &call);
 	put_elements(e, &call, operand(e, 1), 1, ptx_type_bits(type) == 64 ? PTX_B64 : PTX_B32);
 	call_all(e, &call);
 }

@@ -85,6 +85,11 @@ KERNELS = {
     'r1': 'tex.1d.v4.f32.f32 %s, [reference, {%%x}];' % F,
     'unsigned': 'tex.2d.v4.u32.f32 %s, %s; %s' % (U, AXES[1], BITS),
     # adds 1 to the u32 at x = 4 l, by the object; the old value to out
+    # an array's one sample; the layer is behind its number
+    'sample': 'tex.2dms.v4.u32.s32 %s, [%%t, {%%u3, %%l, %%l, %%l}]; %s' % (U, BITS),
+    'sample_pair': 'tex.2dms.v2.f16x2.s32 {%%u0, %%u1}, [%%t, {%%u3, %%l, %%l, %%l}]; %s' % PAIRS,
+    'sample_layer': 'mov.u32 %%u2, 0; tex.a2dms.v4.u32.s32 %s, [%%t, {%%u2, %%l, %%u2, %%u2}]; %s' % (U, BITS),
+    's_word': 'mov.b32 %u0, 7; sust.b.2d.b32.trap [%t, {%l, 1}], %u0; suld.b.2d.b32.trap %u1, [%t, {%l, 1}]; mov.b32 %f0, %u1;',
     's1': 'shl.b32 %l, %l, 2; suld.b.1d.b32.clamp %u0, [%t, {%l}]; mov.b32 %f0, %u0; add.u32 %u0, %u0, 1; sust.b.1d.b32.zero [%t, {%l}], %u0;',
     's2': 'shl.b32 %l, %l, 2; suld.b.1d.b32.zero %u0, [screen, {%l}]; mov.b32 %f0, %u0;',
     # bytes, and 64 bits at once

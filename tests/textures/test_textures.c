@@ -466,9 +466,9 @@ static void test_gradients(void)
 static void test_results(void)
 {
 	static const CUarray_format formats[] = { CU_AD_FORMAT_UNSIGNED_INT8, CU_AD_FORMAT_SIGNED_INT8 };
-	unsigned char bytes[6][4];
+	unsigned char bytes[6][4], planes[12][4] = { [6] = { 77, 0, 0, 78 } };
 	CUtexObject objects[2], normal;
-	CUarray array = NULL;
+	CUarray array = NULL, layers;
 	for (int i = 0; i < 6; i++) {
 		bytes[i][0] = (unsigned char)i;
 		bytes[i][1] = (unsigned char)(16 + i);
@@ -491,6 +491,14 @@ static void test_results(void)
 	launch("i2", objects[0], 1);
 	CHECK_INT(word_of(out[0][0]), 4);
 	CHECK_INT(word_of(out[0][3]), 252);
+	launch("sample", objects[0], 1);
+	CHECK_INT(word_of(out[0][0]), 4);
+	CHECK_INT(word_of(out[0][3]), 252);
+	layers = make_array(CU_AD_FORMAT_UNSIGNED_INT8, 4, 3, 2, 2, CUDA_ARRAY3D_LAYERED);
+	fill_array(layers, planes, 12, 2, 2);
+	launch("sample_layer", make_texture(layers, CU_TR_ADDRESS_MODE_CLAMP, CU_TR_FILTER_MODE_POINT, CU_TRSF_READ_AS_INTEGER), 1);
+	CHECK_INT(word_of(out[0][0]), 77); /* of layer 1 */
+	CHECK_INT(word_of(out[0][3]), 78);
 	set_point(0, 1, 1, 0, 0);
 	launch("g2_alpha", objects[0], 1); /* texels 3, 4, 1, 0 */
 	CHECK_INT(word_of(out[0][0]), 253);
@@ -506,6 +514,8 @@ static void test_results(void)
 	CHECK_INT(word_of(out[0][0]), 0x00003c00);
 	CHECK_INT((uint32_t)word_of(out[0][1]), 0xbc00bc00);
 	launch("pair", normal, 1);
+	CHECK_INT((uint32_t)word_of(out[0][1]), 0xbc00bc00);
+	launch("sample_pair", normal, 1);
 	CHECK_INT((uint32_t)word_of(out[0][1]), 0xbc00bc00);
 	set_point(0, 0, 1, 0, 0);
 	launch("offset", normal, 1); /* one to the right and up: texel 1 */
@@ -559,6 +569,9 @@ static void test_surface_updates(void)
 	launch("s_wide", object, 1);
 	CHECK_INT(word_of(out[0][1]), 0x08070605);
 	CHECK_INT(word_in(plane, 12, 1), 0x08070605);
+	launch("s_word", object, 1);
+	CHECK_INT(word_of(out[0][0]), 7);
+	CHECK_INT(word_in(plane, 0, 1), 7);
 	launch("s_store", object, 1); /* clamped to the format: 300 and 2^32 - 1 to bytes */
 	CHECK_INT(word_in(plane, 0, 0), 10 | 0xffff);
 	object = make_surface(layers);
