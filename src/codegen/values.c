@@ -697,9 +697,15 @@ static uint32_t guard_value(const struct ir_inst *inst)
 	return IR_NONE;
 }
 
+/* A guarded call or trap runs in a block of its own, behind a branch: there its guard is no more. */
 static bool has_guard(const struct ir_inst *inst)
 {
-	return inst->ptx && inst->ptx->guard;
+	if (!inst->ptx || !inst->ptx->guard)
+		return false;
+	for (unsigned i = 0; i < inst->use_count; i++)
+		if (!inst->uses[i].operand)
+			return true;
+	return false;
 }
 
 /* The guard of the current piece, as i1 or a vector of them. */

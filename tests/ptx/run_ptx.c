@@ -7,6 +7,7 @@
  *     //# range   3f7ffffe 3f800001 …   for floats: a pair a word, least and largest; 7fffffff 7fffffff: a NaN
  *     //# hash    cbf29ce4…      FNV-1a of all words that come out
  *     //# once                   lanes must not be run in two parts (warp-wide instructions)
+ *     //# fails CUDA_ERROR_…     what the launch must come to; in a process of its own
  *     .visible .entry k0(.param .u64 in, .param .u64 out, .param .u32 lanes)
  *
  * A kernel does its work for lanes of a warp whose bit is set in `lanes`. Each is run in the scalar form and as vectors of 4, 8
@@ -21,6 +22,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { MAX_WORDS = 1 << 16, MAX_REPORTS = 3 };
 
@@ -31,7 +34,7 @@ struct words {
 };
 
 struct test {
-	char name[128], entry[64];
+	char name[128], entry[64], fails[64];
 	unsigned threads, blocks;
 	struct words in, out, range;
 	bool has_hash, once;
@@ -127,6 +130,8 @@ static void read_line(struct test *test, char *line)
 		test->hash = strtoull(value, NULL, 16), test->has_hash = true;
 	else if (!strcmp(key, "once"))
 		test->once = true;
+	else if (!strcmp(key, "fails"))
+		snprintf(test->fails, sizeof test->fails, "%s", value);
 }
 
 /* The next test of the text; its comments end at the name of its entry. */
@@ -190,6 +195,46 @@ static bool run(CUmodule module, const struct test *test, bool diverge, uint32_t
 	cuMemFree(in);
 	cuMemFree(out);
 	return good;
+}
+
+/* A launch that must fail, which ends what a process can do on the device: in a process of its own, this program once more. */
+static bool run_failing(const struct test *test, const char *path, const char *how)
+{
+	int status = 1;
+	pid_t child = fork();
+	if (child == 0) {
+		execl("/proc/self/exe", "run_ptx", path, test->name, test->entry, (char *)NULL);
+		_exit(1);
+	}
+	if (child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return true;
+	printf("%s%s: does not end with %s\n", test->name, how, test->fails);
+	return false;
+}
+
+/* The process of its own: 0 where the kernel ends with the name that its test says. */
+static int fail_once(const char *text, const char *entry)
+{
+	CUmodule module;
+	CUfunction function;
+	CUdeviceptr in = 0, out = 0;
+	uint32_t lanes = UINT32_MAX;
+	const char *name = "?";
+	char *at = (char *)text;
+	struct test test;
+	void *parameters[] = { &in, &out, &lanes };
+	while (next_test(&at, &test) && strcmp(test.entry, entry))
+		test_fini(&test);
+	if (!test.fails[0] || !check(cuModuleLoadData(&module, text), "module") || !check(cuModuleGetFunction(&function, module, entry), entry) ||
+	    !check(cuMemAlloc(&in, test.threads * test.blocks * 12), "memory") || !check(cuMemAlloc(&out, test.threads * test.blocks * 4), "memory"))
+		return 1;
+	CUresult status = cuLaunchKernel(function, test.blocks, 1, 1, test.threads, 1, 1, 0, NULL, parameters, NULL);
+	if (status == CUDA_SUCCESS)
+		status = cuStreamSynchronize(NULL);
+	cuGetErrorName(status, &name);
+	if (strcmp(name, test.fails))
+		printf("%s: %s, not %s\n", test.name, name, test.fails);
+	return strcmp(name, test.fails) != 0;
 }
 
 static uint64_t hash_words(const uint32_t *words, size_t count)
@@ -262,7 +307,7 @@ struct counts {
 	unsigned tests, failed;
 };
 
-static void run_mode(const char *text, const struct mode *mode, const char *only, struct counts *counts)
+static void run_mode(const char *path, const char *text, const struct mode *mode, const char *only, struct counts *counts)
 {
 	CUmodule module;
 	struct test test;
@@ -275,11 +320,13 @@ static void run_mode(const char *text, const struct mode *mode, const char *only
 		return;
 	}
 	while (next_test(&at, &test)) {
-		for (unsigned diverge = 0; diverge < (test.once ? 1u : 2u) && (!only || strstr(test.name, only)); diverge++) {
+		for (unsigned diverge = 0; diverge < (test.once || test.fails[0] ? 1u : 2u) && (!only || strstr(test.name, only)); diverge++) {
 			snprintf(how, sizeof how, " (%u lanes, vectors of %u, -O%u%s)", mode->lanes, mode->vector, mode->opt, diverge ? ", diverging" : "");
-			bool good = run(module, &test, diverge, result, words_out(&test));
 			counts->tests++;
-			counts->failed += good ? compare(&test, result, how) : 1;
+			if (test.fails[0])
+				counts->failed += !run_failing(&test, path, how);
+			else
+				counts->failed += run(module, &test, diverge, result, words_out(&test)) ? compare(&test, result, how) : 1;
 		}
 		test_fini(&test);
 	}
@@ -300,10 +347,12 @@ int main(int argc, char **argv)
 	}
 	if (!check(cuInit(0), "cuInit") || !check(cuDeviceGet(&device, 0), "device") || !check(cuCtxCreate(&context, NULL, 0, device), "context"))
 		return 1;
+	if (argc > 3)
+		return fail_once(text, argv[3]);
 	for (size_t i = 0; !modes && i < sizeof all_modes / sizeof all_modes[0]; i++)
-		run_mode(text, &all_modes[i], argc > 2 ? argv[2] : NULL, &counts);
+		run_mode(argv[1], text, &all_modes[i], argc > 2 ? argv[2] : NULL, &counts);
 	for (struct mode mode; modes && sscanf(modes, "%u:%u:%u", &mode.lanes, &mode.vector, &mode.opt) == 3;) {
-		run_mode(text, &mode, argc > 2 ? argv[2] : NULL, &counts);
+		run_mode(argv[1], text, &mode, argc > 2 ? argv[2] : NULL, &counts);
 		modes = strchr(modes, ',') ? strchr(modes, ',') + 1 : NULL;
 	}
 	free(text);

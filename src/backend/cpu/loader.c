@@ -8,6 +8,7 @@
  * each function of the C library that is called. */
 #define _GNU_SOURCE
 #include "backend/cpu/cpu.h"
+#include "backend/cpu/texel.h"
 
 #include <elf.h>
 #include <math.h>
@@ -25,6 +26,69 @@
 
 enum { STUB = 16, LARGEST_IMAGE = 64 << 20, LARGEST_ALIGNMENT = 4096 };
 
+/* ---- halves on machines without F16C --------------------------------------------------------------------------------- */
+
+/* LLVM calls the compiler's library for them. A half is passed in the low bits of a floating-point register, as is the argument that these
+ * take it from and the result that they leave it in, so that no compiler need know the type. */
+static float extend_half(float half)
+{
+	uint32_t bits;
+	memcpy(&bits, &half, sizeof bits);
+	return half_to_float((uint16_t)bits);
+}
+
+static float half_of_bits(uint32_t bits)
+{
+	float half;
+	memcpy(&half, &bits, sizeof half);
+	return half;
+}
+
+/* To nearest even, of fraction × 2^(exponent - 63), whose highest bit is set unless it is 0; `special`: an infinity, or a NaN's bits. */
+static uint16_t round_to_half(uint32_t sign, int exponent, uint64_t fraction, bool special)
+{
+	if (special)
+		return (uint16_t)(sign | 0x7c00 | (fraction ? 0x200 | fraction >> 53 : 0));
+	if (!fraction)
+		return (uint16_t)sign;
+	int cut = exponent < -14 ? 53 + (-14 - exponent) : 53;
+	if (exponent > 15)
+		return (uint16_t)(sign | 0x7c00);
+	if (cut > 64)
+		return (uint16_t)sign;
+	uint64_t kept = cut == 64 ? 0 : fraction >> cut, rest = cut == 64 ? fraction : fraction << (64 - cut), half = UINT64_C(1) << 63;
+	kept += rest > half || (rest == half && kept & 1);
+	/* a carry runs into the exponent, as it should */
+	return (uint16_t)(sign | (exponent < -14 ? kept : kept + ((uint64_t)(exponent + 14) << 10)));
+}
+
+static uint16_t double_to_half(double value)
+{
+	uint64_t bits, fraction;
+	memcpy(&bits, &value, sizeof bits);
+	uint32_t sign = (uint32_t)(bits >> 48) & 0x8000;
+	int exponent = (int)(bits >> 52 & 0x7ff) - 1023;
+	fraction = bits << 12 >> 1;
+	if (exponent == 1024)
+		return round_to_half(sign, 0, fraction, true);
+	return round_to_half(sign, exponent, exponent == -1023 ? 0 : fraction | UINT64_C(1) << 63, false);
+}
+
+static float truncate_float(float value)
+{
+	return half_of_bits(double_to_half((double)value));
+}
+
+static float truncate_double(double value)
+{
+	return half_of_bits(double_to_half(value));
+}
+
+static double extend_half_to_double(float half)
+{
+	return (double)extend_half(half);
+}
+
 /* All that a kernel may call outside its own object. */
 static const struct external {
 	const char *name;
@@ -36,6 +100,8 @@ static const struct external {
 	{ "fmaf", (uintptr_t)fmaf },     { "fmaxf", (uintptr_t)fmaxf },
 	{ "fminf", (uintptr_t)fminf },   { "fmax", (uintptr_t)(double (*)(double, double))fmax },
 	{ "fmin", (uintptr_t)(double (*)(double, double))fmin },
+	{ "__extendhfsf2", (uintptr_t)extend_half }, { "__extendhfdf2", (uintptr_t)extend_half_to_double },
+	{ "__truncsfhf2", (uintptr_t)truncate_float },  { "__truncdfhf2", (uintptr_t)truncate_double },
 };
 
 struct loading {

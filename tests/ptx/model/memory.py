@@ -389,7 +389,26 @@ def parameters(t):
         t.add('ld.const.' + kind, body, lambda i, a, b, c, v=value: v)
 
 
-FUNCTIONS = """.func (.param .b32 r) takes(.param .b32 x)
+FUNCTIONS = """.func (.param .b32 r) factorial(.param .b32 x)
+{
+	.reg .b32 %r<3>; .reg .pred %p;
+	ld.param.b32 %r0, [x];
+	mov.u32 %r1, 1;
+	setp.lt.u32 %p, %r0, 2;
+	@%p bra LAST;
+	{
+		.param .b32 y; .param .b32 z;
+		sub.u32 %r1, %r0, 1;
+		st.param.b32 [y], %r1;
+		call (z), factorial, (y);
+		ld.param.b32 %r1, [z];
+	}
+	mul.lo.u32 %r1, %r0, %r1;
+LAST:
+	st.param.b32 [r], %r1;
+	ret;
+}
+.func (.param .b32 r) takes(.param .b32 x)
 {
 	.reg .b32 %r<3>; .reg .b64 %p;
 	ld.param.b32 %r0, [x];
@@ -599,6 +618,22 @@ def stacks(t):
     t.add('alloca in a function', body, lambda i, a, b, c: a * 500)
 
 
+def guarded_calls(t):
+    """@p call of what is not inlined: recursion."""
+    t.add('call of some', '.reg .pred %p, %q; and.b32 %d, %a, 7; setp.gt.u32 %p, %d, 3; setp.gt.u32 %q, %d, 8; { .param .b32 x; .param .b32 y; st.param.b32 [x], %d; st.param.b32 [y], 5; '
+          '@%p call (y), factorial, (x); @%q call (y), factorial, (x); @!%p st.param.b32 [y], 5; ld.param.b32 %d, [y]; }',
+          lambda i, a, b, c: {4: 24, 5: 120, 6: 720, 7: 5040}.get(a & 7, 5))
+
+
+def stops(t):
+    """Some threads stop the kernel, or none does."""
+    for name in ('trap', 'brkpt'):
+        mark = '.reg .pred %p; '
+        t.file.kernel(name, mark + 'setp.eq.u32 %%p, %%i, 77; @%%p %s; mov.u32 %%d, %%a;' % name, ['//# fails CUDA_ERROR_LAUNCH_FAILED'])
+        t.file.kernel(name + ' of all', '%s; mov.u32 %%d, %%a;' % name, ['//# fails CUDA_ERROR_LAUNCH_FAILED'])
+        t.add(name + ' of none', mark + 'setp.eq.u32 %%p, %%i, 777; @%%p %s; mov.u32 %%d, %%a;' % name, lambda i, a, b, c: a)
+
+
 def hints(t):
     head = '.reg .b64 %p, %q; mul.wide.u32 %q, %i, 12; add.u64 %p, %in, %q; '
     for name in ('applypriority.global.L2::evict_normal [%in], 128', 'prefetch.global.L2::evict_last [%p]', 'prefetch.global.L2::evict_normal [%p]', 'createpolicy.cvt.L2.b64 %q, %q',
@@ -634,7 +669,7 @@ def barriers(t):
 def main():
     t = Tests()
     t.file.text[0] += '.const .align 16 .u32 table[4] = { 11, 22, 33, 44 };\n.global .align 4 .u32 cell;\n' + FUNCTIONS
-    for family in (accesses, modifiers, spaces, atomics, float_atomics, scoped_atomics, whole_forms, parameters, calls, asynchronous, wide_words, vector_atomics, bulk, stacks, hints, barriers):
+    for family in (accesses, modifiers, spaces, atomics, float_atomics, scoped_atomics, whole_forms, parameters, calls, asynchronous, wide_words, vector_atomics, bulk, stacks, guarded_calls, stops, hints, barriers):
         family(t)
     t.file.save(sys.argv[1])
 
