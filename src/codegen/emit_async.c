@@ -9,6 +9,7 @@
 #include "codegen/group.h"
 #include "codegen/mbarrier.h"
 #include "codegen/memory.h"
+#include "codegen/state.h"
 #include "isa_emit.h"
 
 static LLVMTypeRef i64_type(struct emitter *e)
@@ -21,6 +22,7 @@ struct bulk {
 	LLVMValueRef size; /* i32 piece */
 	bool has_barrier;
 	LLVMValueRef blocks; /* .multicast: i16 piece, a bit for each rank; NULL */
+	LLVMValueRef bytes;  /* .cp_mask: i16 piece, a bit for each byte of 16 */
 	struct atomic atomic;
 };
 
@@ -41,8 +43,6 @@ static struct bulk parse_bulk(struct emitter *e, const struct ptx_instruction *i
 	struct bulk b = { .has_barrier = has(e, MOD_mbarrier__complete_tx__bytes) };
 	enum ptx_space to = in->form->space;
 	enum ptx_space from = to != PTX_SPACE_GLOBAL && has(e, MOD_global) ? PTX_SPACE_GLOBAL : PTX_SPACE_SHARED;
-	if (has(e, MOD_cp_mask))
-		unsupported(e, "bulk copies of some bytes");
 	b.to = emit_address(e, operand(e, 0), to, 16);
 	b.from = emit_address(e, operand(e, 1), from, 16);
 	b.size = arg_typed(e, 2, PTX_U32);
@@ -50,6 +50,8 @@ static struct bulk parse_bulk(struct emitter *e, const struct ptx_instruction *i
 		b.barrier = emit_address(e, operand(e, 3), to, 8);
 	if (has(e, MOD_multicast__cluster))
 		b.blocks = arg_typed(e, 4, PTX_U16);
+	if (has(e, MOD_cp_mask)) /* behind the policy of the cache */
+		b.bytes = arg_typed(e, has(e, MOD_L2__cache_hint) ? 4 : 3, PTX_U16);
 	return b;
 }
 
@@ -89,12 +91,39 @@ static void copy_to_blocks(struct emitter *e, const struct bulk *b, unsigned lan
 	LLVMPositionBuilderAtEnd(e->b, done);
 }
 
+/* Byte by byte, those of each 16 whose bit is set. */
+static void copy_bytes(struct emitter *e, const struct bulk *b, unsigned lane)
+{
+	LLVMTypeRef i64 = i64_type(e), i8 = LLVMInt8TypeInContext(e->context);
+	LLVMValueRef zero = LLVMConstInt(i64, 0, false), one = LLVMConstInt(i64, 1, false), size = lane_size(e, b, lane);
+	LLVMValueRef mask = LLVMBuildZExt(e->b, lane_get(e, b->bytes, lane), i64, ""), to = lane_pointer(e, b->to, lane), from = lane_pointer(e, b->from, lane);
+	LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b), loop = new_block(e, "byte"), body = new_block(e, "copy"), next = new_block(e, "next"),
+			  done = new_block(e, "copied");
+	LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntNE, size, zero, ""), loop, done);
+	LLVMPositionBuilderAtEnd(e->b, loop);
+	LLVMValueRef i = LLVMBuildPhi(e->b, i64, ""), bit = LLVMBuildLShr(e->b, mask, LLVMBuildAnd(e->b, i, LLVMConstInt(i64, 15, false), ""), "");
+	LLVMBuildCondBr(e->b, LLVMBuildTrunc(e->b, bit, LLVMInt1TypeInContext(e->context), ""), body, next);
+	LLVMPositionBuilderAtEnd(e->b, body);
+	LLVMBuildStore(e->b, LLVMBuildLoad2(e->b, i8, moved(e, from, i), ""), moved(e, to, i));
+	LLVMBuildBr(e->b, next);
+	LLVMPositionBuilderAtEnd(e->b, next);
+	LLVMValueRef following = LLVMBuildAdd(e->b, i, one, "");
+	LLVMAddIncoming(i, &zero, &before, 1);
+	LLVMAddIncoming(i, &following, &next, 1);
+	LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntULT, following, size, ""), loop, done);
+	LLVMPositionBuilderAtEnd(e->b, done);
+}
+
 static void copy_lane(struct emitter *e, unsigned lane, void *data)
 {
 	const struct bulk *b = data;
 	LLVMValueRef size = lane_size(e, b, lane);
 	if (b->blocks) {
 		copy_to_blocks(e, b, lane);
+		return;
+	}
+	if (b->bytes) {
+		copy_bytes(e, b, lane);
 		return;
 	}
 	LLVMBuildMemCpy(e->b, lane_pointer(e, b->to, lane), 16, lane_pointer(e, b->from, lane), 16, size);
@@ -241,6 +270,67 @@ void emit_st_bulk(struct emitter *e, const struct ptx_instruction *in)
 	struct element_operation o = { .to = emit_address(e, operand(e, 0), PTX_SPACE_SHARED, 8) };
 	o.value = arg_typed(e, 1, PTX_U64);
 	for_each_active_lane(e, clear_lane, &o);
+}
+
+/* ---- clusterlaunchcontrol: taking over blocks that have not begun (9.7.13.17) --------------------------------------------- */
+
+struct cancel {
+	struct bulk bulk;
+	LLVMValueRef response; /* where it is written to */
+};
+
+/* A request may always be refused, and here it is: each block of the grid is run as itself. The answer is {ctaid.x, .y, .z, granted}. */
+static void cancel_lane(struct emitter *e, unsigned lane, void *data)
+{
+	struct cancel *c = data;
+	LLVMTypeRef words = LLVMVectorType(LLVMInt32TypeInContext(e->context), 4);
+	if (!c->bulk.blocks) {
+		LLVMSetAlignment(LLVMBuildStore(e->b, LLVMConstNull(words), lane_pointer(e, c->bulk.to, lane)), 16);
+		report(e, &c->bulk, lane, LLVMConstInt(i64_type(e), 16, false));
+		return;
+	}
+	LLVMSetAlignment(LLVMBuildStore(e->b, LLVMConstNull(words), c->response), 16);
+	copy_to_blocks(e, &c->bulk, lane);
+}
+
+static void emit_try_cancel(struct emitter *e, const struct ptx_instruction *in)
+{
+	enum ptx_space space = in->form->space;
+	struct cancel c = { .bulk = { .has_barrier = true } };
+	c.bulk.to = emit_address(e, operand(e, 0), space, 16);
+	c.bulk.barrier = emit_address(e, operand(e, 1), space, 8);
+	if (has(e, MOD_multicast__cluster__all)) {
+		LLVMTypeRef i32 = LLVMInt32TypeInContext(e->context);
+		LLVMValueRef size = special_register(e, SREG_cluster_nctarank, 0);
+		LLVMValueRef all = sub_(e, shl_(e, kbits(e, 32, 1), size), kbits(e, 32, 1));
+		c.response = entry_alloca(e, LLVMVectorType(i32, 4), "response");
+		c.bulk.from = (struct address){ ADDRESS_ONE, c.response, 0, 16 };
+		c.bulk.size = kbits(e, 32, 16);
+		c.bulk.blocks = resize(e, all, 16, false);
+	}
+	for_each_active_lane(e, cancel_lane, &c);
+}
+
+static LLVMValueRef word_of(struct emitter *e, LLVMValueRef handle, unsigned index)
+{
+	return resize(e, lshr_(e, handle, kbits(e, 128, 32 * index)), 32, false);
+}
+
+void emit_clusterlaunchcontrol(struct emitter *e, const struct ptx_instruction *in)
+{
+	if (has(e, MOD_try_cancel)) {
+		emit_try_cancel(e, in);
+		return;
+	}
+	const struct ptx_operand *to = operand(e, 0);
+	LLVMValueRef handle = value_of(e, operand(e, 1), PTX_B128);
+	if (has(e, MOD_is_canceled))
+		set_result(e, 0, icmp_(e, LLVMIntNE, word_of(e, handle, 3), kbits(e, 32, 0)));
+	else if (to->kind == PTX_OP_VECTOR)
+		for (unsigned i = 0; i < to->part_count; i++)
+			set_value(e, &to->parts[i], i < 3 ? word_of(e, handle, i) : kbits(e, 32, 0));
+	else
+		set_result(e, 0, word_of(e, handle, has(e, MOD_get_first_ctaid__y) ? 1 : has(e, MOD_get_first_ctaid__z) ? 2 : 0));
 }
 
 /* ---- multimem: with one device, its own memory ---------------------------------------------------------------------- */

@@ -549,6 +549,11 @@ def vector_atomics(t):
         add('multimem.red.relaxed.gpu.global.%s.%s' % (op, kind), head + 'multimem.red.relaxed.gpu.global.%s.%s [%%p], %%c; ld.global.u32 %%d, [%%p];' % (op, kind),
             lambda a, b, c, o=op, k=kind: ATOMIC[o](a, c, 0, k))
     add('multimem.red.relaxed.gpu.global.add.f32', head + 'multimem.red.relaxed.gpu.global.add.f32 [%p], %c; ld.global.u32 %d, [%p];', lambda a, b, c: sum32(a, c))
+    for kind in ('e4m3x4', 'e5m2x4'):
+        add('multimem.ld_reduce.relaxed.gpu.global.add.acc::f16.' + kind, head + 'multimem.ld_reduce.relaxed.gpu.global.add.acc::f16.%s %%d, [%%p];' % kind, lambda a, b, c: a)
+        add('multimem.ld_reduce.weak.global.min.v2.' + kind, head + 'multimem.ld_reduce.weak.global.min.v2.%s {%%x, %%d}, [%%p]; xor.b32 %%d, %%d, %%x;' % kind, lambda a, b, c: a ^ b)
+        add('multimem.st.relaxed.gpu.global.v2.' + kind, head + 'multimem.st.relaxed.gpu.global.v2.%s [%%p], {%%c, %%a}; ld.global.v2.u32 {%%x, %%d}, [%%p]; shl.b32 %%d, %%d, 1; xor.b32 %%d, %%d, %%x;' % kind,
+            lambda a, b, c: a << 1 ^ c)
     add('red.async.release.gpu.global.add.u32', head + 'red.async.release.gpu.global.add.u32 [%p], %c; ld.global.u32 %d, [%p];', lambda a, b, c: a + c)
 
 
@@ -573,6 +578,26 @@ def bulk(t):
     for op, kind in (('or', 'b32'), ('add', 's32'), ('dec', 'u32'), ('max', 'u32')):
         add('cp.reduce.async.bulk.global %s.%s' % (op, kind), head + fill + 'add.u64 %%p, %%in, 3072; mul.wide.u32 %%q, %%i, 4; add.u64 %%q, %%p, %%q; st.global.u32 [%%q], %%c; bar.sync 0; '
             '@%%f cp.reduce.async.bulk.global.shared::cta.bulk_group.%s.%s [%%p], [%%s], 1024; bar.sync 0; ld.global.u32 %%d, [%%q];' % (op, kind), lambda i, a, b, c, o=op, k=kind: ATOMIC[o](c, a, 0, k), 1280)
+
+    for mask_, how in ((0x0f03, '0x0f03'), (0x8001, '%h'), (0xffff, '0xffff')):
+        def some(i, a, b, c, m=mask_):
+            return sum(((a if m >> (4 * i + k) % 16 & 1 else c) >> 8 * k & 0xff) << 8 * k for k in range(4))
+        add('cp.async.bulk.global.shared::cta.bulk_group.cp_mask ' + how, head + fill + '.reg .b16 %h; mov.b16 %h, {m}; add.u64 %p, %in, 3072; mul.wide.u32 %q, %i, 4; add.u64 %q, %p, %q; st.global.u32 [%q], %c; '
+            'bar.sync 0; @%f cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%p], [%s], 1024, {how}; @%f cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; bar.sync 0; ld.global.u32 %d, [%q];'
+            .replace('{m}', str(mask_)).replace('{how}', how), some, 1280)
+    # A request may be refused, and is where no block is left to begin: there is but one. What a handle says is said alike by both forms.
+    for space, where in (('.shared::cta', '%s'), ('', '%q')):
+        for every in ('', '.multicast::cluster::all'):
+            ask = ('cvta.shared.u64 %q, room; .reg .b64 %m; cvta.shared.u64 %m, bar; ' if not space else '') + '@%f mbarrier.arrive.expect_tx.shared::cta.b64 %w, [%n], 16; '
+            ask += '@%f clusterlaunchcontrol.try_cancel.async{space}.mbarrier::complete_tx::bytes{every}.b128 [{to}], [{bar}]; '
+            ask = ask.replace('{space}', space).replace('{every}', every).replace('{to}', where).replace('{bar}', '%n' if space else '%m')
+            look = 'WAIT: mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %g, [%n], 0; @!%g bra WAIT; .reg .b128 %h; ld.shared.b128 %h, [%s]; ' \
+                'clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %g, %h; selp.u32 %d, 1, 2, %g; '
+            add('clusterlaunchcontrol.try_cancel' + space + every, head + fill + init + ask + look, lambda i, a, b, c: 2)
+    add('clusterlaunchcontrol.query_cancel', head + '.reg .b128 %h; .reg .b64 %u, %v; .reg .b32 %v0, %v1, %v2, %v3, %w0, %w1, %w2; mov.b64 %u, {%a, %b}; mov.b64 %v, {%c, %a}; mov.b128 %h, {%u, %v}; '
+        'clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {%v0, %v1, %v2, %v3}, %h; clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 %w0, %h; '
+        'clusterlaunchcontrol.query_cancel.get_first_ctaid::y.b32.b128 %w1, %h; clusterlaunchcontrol.query_cancel.get_first_ctaid::z.b32.b128 %w2, %h; '
+        'xor.b32 %v0, %v0, %w0; xor.b32 %v1, %v1, %w1; xor.b32 %v2, %v2, %w2; or.b32 %d, %v0, %v1; or.b32 %d, %d, %v2;', lambda i, a, b, c: 0)
 
     def half(x, y):
         r = float_add(x, y, F16)
