@@ -316,13 +316,15 @@ static void store_contiguous(struct emitter *e, struct address address, LLVMValu
 		memory_intrinsic(e, "llvm.masked.store", overload, 2, args, 4);
 		return;
 	}
-	/* a masked store costs ten plain ones; nearly always all lanes take part */
-	LLVMBasicBlockRef whole = new_block(e, "whole"), part = new_block(e, "part"), after = new_block(e, "after");
+	/* a masked store costs ten plain ones; nearly always all lanes take part, or none */
+	LLVMBasicBlockRef whole = new_block(e, "whole"), part = new_block(e, "part"), some = new_block(e, "some"), after = new_block(e, "after");
 	LLVMBuildCondBr(e->b, all_lanes(e, e->mask), whole, part);
 	LLVMPositionBuilderAtEnd(e->b, whole);
 	plain_store(e, value, address.pointer, align, false);
 	LLVMBuildBr(e->b, after);
 	LLVMPositionBuilderAtEnd(e->b, part);
+	LLVMBuildCondBr(e->b, any_lane(e, e->mask), some, after);
+	LLVMPositionBuilderAtEnd(e->b, some);
 	memory_intrinsic(e, "llvm.masked.store", overload, 2, args, 4);
 	LLVMBuildBr(e->b, after);
 	LLVMPositionBuilderAtEnd(e->b, after);

@@ -226,6 +226,9 @@ static void begin_kernel(struct emitter *e)
 	LLVMTypeRef i32 = int_type(e, 32), types[3] = { ptr_type(e), i32, i32 };
 	e->function = LLVMAddFunction(e->module, "kernel", LLVMFunctionType(LLVMVoidTypeInContext(e->context), types, 3, 0));
 	e->state->thread_end = LLVMGetParam(e->function, 2);
+	const uint32_t *block = e->ir->options.block;
+	if (block[0] && (e->ir->region_count || (e->ir->alone && e->lanes > 1)))
+		e->state->thread_end = LLVMConstInt(i32, block[0] * block[1] * block[2], 0);
 }
 
 /* LLVM must not know that nobody else has this memory: it would turn each access that may go there into a branch. */
@@ -237,6 +240,34 @@ static LLVMValueRef make_scratch(struct emitter *e)
 	static const char constraints[] = "=r,0";
 	LLVMValueRef hide = LLVMGetInlineAsm(type, "", 0, constraints, sizeof constraints - 1, 0, 0, LLVMInlineAsmDialectATT, 0);
 	return LLVMBuildCall2(e->b, type, hide, &own, 1, "scratch");
+}
+
+void begin_groups(struct emitter *e, LLVMBasicBlockRef from, LLVMBasicBlockRef after)
+{
+	struct emitter_state *s = e->state;
+	LLVMTypeRef i32 = int_type(e, 32);
+	bool whole = e->ir->region_count || (e->ir->alone && e->lanes > 1); /* one call for the block */
+	LLVMValueRef first = whole ? LLVMConstInt(i32, 0, 0) : LLVMGetParam(e->function, 1);
+	s->group_head = new_block(e, "group");
+	s->group_next = new_block(e, "next");
+	LLVMPositionBuilderAtEnd(e->b, from);
+	LLVMBuildBr(e->b, s->group_head);
+	if (e->ir->alone && whole) {
+		e->first_thread = first;
+		LLVMPositionBuilderAtEnd(e->b, s->group_next);
+		LLVMBuildBr(e->b, after);
+		LLVMPositionBuilderAtEnd(e->b, s->group_head);
+		return;
+	}
+	LLVMPositionBuilderAtEnd(e->b, s->group_head);
+	e->first_thread = LLVMBuildPhi(e->b, i32, "first_thread");
+	LLVMPositionBuilderAtEnd(e->b, s->group_next);
+	LLVMValueRef next = LLVMBuildAdd(e->b, e->first_thread, LLVMConstInt(i32, e->lanes, 0), "");
+	LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntULT, next, s->thread_end, ""), s->group_head, after);
+	LLVMValueRef values[2] = { first, next };
+	LLVMBasicBlockRef ways[2] = { from, s->group_next };
+	LLVMAddIncoming(e->first_thread, values, ways, 2);
+	LLVMPositionBuilderAtEnd(e->b, s->group_head);
 }
 
 static void begin_function(struct emitter *e)
@@ -255,8 +286,6 @@ static void begin_function(struct emitter *e)
 	add_enum_attribute(e, (unsigned)LLVMAttributeFunctionIndex, "nounwind", 0);
 	e->block = LLVMGetParam(e->function, 0);
 	s->prologue = new_block(e, "prologue");
-	s->group_head = new_block(e, "group");
-	s->group_next = new_block(e, "next");
 	s->done = new_block(e, "done");
 	LLVMPositionBuilderAtEnd(e->b, s->prologue);
 	s->launch = block_field(e, ptr_type(e), offsetof(struct cpu_block, launch));
@@ -273,30 +302,21 @@ static void begin_function(struct emitter *e)
 		s->local = LLVMBuildPtrToInt(e->b, own, i64, "");
 	}
 	s->scratch = make_scratch(e);
-	LLVMBuildBr(e->b, s->group_head);
 	LLVMValueRef lanes[MAX_WIDTH];
 	for (unsigned i = 0; i < e->width; i++)
 		lanes[i] = LLVMConstInt(i32, i, 0);
 	s->lane_numbers = e->width > 1 ? LLVMConstVector(lanes, e->width) : lanes[0];
 
-	if (!is_kernel) {
-		LLVMPositionBuilderAtEnd(e->b, s->group_next);
-		LLVMBuildBr(e->b, s->done);
-		LLVMPositionBuilderAtEnd(e->b, s->done);
-		LLVMBuildRetVoid(e->b);
-		LLVMPositionBuilderAtEnd(e->b, s->group_head);
-		return;
-	}
-	LLVMPositionBuilderAtEnd(e->b, s->group_head);
-	e->first_thread = LLVMBuildPhi(e->b, i32, "first_thread");
-	LLVMPositionBuilderAtEnd(e->b, s->group_next);
-	LLVMValueRef next = LLVMBuildAdd(e->b, e->first_thread, LLVMConstInt(i32, e->lanes, 0), "");
-	LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntULT, next, s->thread_end, ""), s->group_head, s->done);
-	LLVMValueRef values[2] = { LLVMGetParam(e->function, 1), next };
-	LLVMBasicBlockRef from[2] = { s->prologue, s->group_next };
-	LLVMAddIncoming(e->first_thread, values, from, 2);
 	LLVMPositionBuilderAtEnd(e->b, s->done);
 	LLVMBuildRetVoid(e->b);
+	if (is_kernel && !e->ir->region_count) {
+		begin_groups(e, s->prologue, s->done);
+		return;
+	}
+	s->group_head = new_block(e, "group");
+	s->group_next = s->done; /* the thread of a function is done; regions have loops of their own */
+	LLVMPositionBuilderAtEnd(e->b, s->prologue);
+	LLVMBuildBr(e->b, s->group_head);
 	LLVMPositionBuilderAtEnd(e->b, s->group_head);
 }
 
@@ -306,9 +326,15 @@ static bool emit_kernel(struct emitter *e)
 	begin_function(e);
 	plan_build(&s->plan, s->arena, e->ir);
 	s->nodes = arena_array(s->arena, struct block_code, s->plan.node_count);
+	if (e->ir->region_count && !fission_prepare(e)) {
+		s->uncut = true;
+		return false;
+	}
 	emitter_init_values(e);
 	emit_blocks(e);
-	return !s->failed;
+	/* Something else waits for other threads: it needs a fiber. */
+	s->uncut = s->fission && s->unit->kernel_flags & KERNEL_SUSPENDS;
+	return !s->failed && !s->uncut;
 }
 
 static bool optimise(struct emitter *e, LLVMTargetMachineRef machine, unsigned opt_level)
@@ -387,6 +413,7 @@ static void fill_info(struct emitter *e, struct compile_result *result)
 		.parameter_bytes = kernel->parameter_bytes,
 		.max_threads = most,
 		.registers = 32,
+		.context_bytes = fission_context_bytes(e),
 		.flags = e->state->unit->kernel_flags,
 		.symbol_count = (uint32_t)e->state->unit->symbol_list.count,
 	};
@@ -544,7 +571,7 @@ static bool emit_called_functions(struct compilation *c, const struct ptx_module
 }
 
 /* Up to verified LLVM IR, not optimised. */
-static bool compilation_emit(struct compilation *c, const struct ptx_module *module, const struct ptx_function *kernel,
+static bool compilation_try(struct compilation *c, const struct ptx_module *module, const struct ptx_function *kernel,
 			     const struct compile_options *options, struct ptx_diagnostic *diagnostic)
 {
 	pthread_once(&llvm_once, llvm_start);
@@ -562,6 +589,19 @@ static bool compilation_emit(struct compilation *c, const struct ptx_module *mod
 	if (!start_module(c, kernel->symbol.name))
 		return false;
 	return emit_ir(c, diagnostic) && emit_called_functions(c, module, diagnostic) && verify(&c->e);
+}
+
+static bool compilation_emit(struct compilation *c, const struct ptx_module *module, const struct ptx_function *kernel,
+			     const struct compile_options *options, struct ptx_diagnostic *diagnostic)
+{
+	struct compile_options own = *options;
+	bool ok = compilation_try(c, module, kernel, options, diagnostic);
+	if (ok || !c->state.uncut)
+		return ok;
+	compilation_fini(c);
+	*c = (struct compilation){ 0 };
+	own.fibers = true;
+	return compilation_try(c, module, kernel, &own, diagnostic);
 }
 
 static bool compile(const struct ptx_module *module, const struct ptx_function *kernel, const struct compile_options *options,

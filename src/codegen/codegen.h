@@ -19,6 +19,7 @@ struct compile_options {
 	uint8_t opt_level;     /* 0, or 2 */
 	bool small_grid;       /* the launch's threads in each dimension are < 2^31: global indices do not wrap */
 	bool debug;
+	bool fibers;           /* barriers always switch fibers: kernels are not cut into regions */
 	uint32_t block[3];     /* specialise on this block shape; 0,0,0: any */
 	const char *cpu;       /* LLVM names; NULL: the host's */
 	const char *features;
@@ -37,7 +38,7 @@ struct kernel_info {
 	uint32_t registers;      /* estimate, for cuFuncGetAttribute */
 	uint32_t flags;          /* enum kernel_flags */
 	uint32_t symbol_count;   /* entries of the symbol table below */
-	uint32_t barrier_count;  /* named barriers used (highest id + 1) */
+	uint32_t context_bytes;  /* for each group of `lanes` threads: what lives across barriers; a multiple of 64 */
 };
 enum kernel_flags {
 	KERNEL_SUSPENDS = 1,     /* calls cpu_services that may wait for other threads: needs a fiber a call */

@@ -8,13 +8,15 @@
 #include "backend/cpu/abi.h"
 #include "codegen/state.h"
 
+enum { TWICE_MOST = 160 }; /* instructions times chunks of a block that is worth two bodies */
+
 static LLVMTypeRef mask_lane_type(struct emitter *e)
 {
 	/* <n x i1> across blocks becomes <n x i16> on a machine without mask registers; full-width lanes stay as they are */
 	return int_type(e, e->target->bit_masks || e->width == 1 ? 1 : 32);
 }
 
-static LLVMTypeRef mask_type(struct emitter *e)
+LLVMTypeRef mask_type(struct emitter *e)
 {
 	LLVMTypeRef lane = mask_lane_type(e);
 	return e->width == 1 ? lane : LLVMVectorType(lane, e->width);
@@ -26,7 +28,7 @@ static LLVMTypeRef bool_type(struct emitter *e)
 	return e->width == 1 ? lane : LLVMVectorType(lane, e->width);
 }
 
-static LLVMValueRef load_mask(struct emitter *e, LLVMValueRef slot)
+LLVMValueRef load_mask(struct emitter *e, LLVMValueRef slot)
 {
 	LLVMValueRef m = LLVMBuildLoad2(e->b, mask_type(e), slot, "");
 	if (mask_type(e) == bool_type(e))
@@ -34,22 +36,24 @@ static LLVMValueRef load_mask(struct emitter *e, LLVMValueRef slot)
 	return LLVMBuildICmp(e->b, LLVMIntSLT, m, LLVMConstNull(mask_type(e)), "mask");
 }
 
-static void store_mask(struct emitter *e, LLVMValueRef slot, LLVMValueRef mask)
+void store_mask(struct emitter *e, LLVMValueRef slot, LLVMValueRef mask)
 {
 	if (mask_type(e) != bool_type(e))
 		mask = LLVMBuildSExt(e->b, mask, mask_type(e), "");
 	LLVMBuildStore(e->b, mask, slot);
 }
 
-static LLVMValueRef mask_of(struct emitter *e, const struct lane_masks *masks, unsigned chunk)
+LLVMValueRef mask_of(struct emitter *e, const struct lane_masks *masks, unsigned chunk)
 {
 	return masks->full ? LLVMConstAllOnes(bool_type(e)) : masks->chunk[chunk];
 }
 
-static LLVMValueRef any_of(struct emitter *e, const struct lane_masks *masks)
+LLVMValueRef any_of(struct emitter *e, const struct lane_masks *masks)
 {
 	if (masks->full)
 		return LLVMConstInt(int_type(e, 1), 1, 0);
+	if (masks->any)
+		return masks->any;
 	LLVMValueRef all = masks->chunk[0];
 	for (unsigned c = 1; c < e->chunks; c++)
 		all = LLVMBuildOr(e->b, all, masks->chunk[c], "");
@@ -58,11 +62,21 @@ static LLVMValueRef any_of(struct emitter *e, const struct lane_masks *masks)
 
 void current_masks(struct emitter *e, struct lane_masks *out)
 {
-	*out = e->state->nodes[e->state->plan.nodes[e->state->node].mask_class].masks;
+	uint32_t class = e->state->plan.nodes[e->state->node].mask_class, region = e->ir->blocks.data[e->state->node].region;
+	/* what a region begins with is its leader's, whichever block of another region it was first made for */
+	if (e->state->fission && e->ir->blocks.data[class].region != region)
+		class = e->ir->leaders[region];
+	*out = e->state->nodes[class].masks;
+}
+
+/* Where control goes on to a node. */
+static LLVMBasicBlockRef node_entry(struct emitter *e, uint32_t node)
+{
+	return fission_leads(e, node) ? fission_leave(e, node) : e->state->nodes[node].entry;
 }
 
 /* The node whose slots hold the mask that a block runs under, or IR_NONE where it shares its class's. */
-static bool has_own_mask(struct emitter *e, uint32_t block)
+bool has_own_mask(struct emitter *e, uint32_t block)
 {
 	return block != 0 && block != 1 && e->lanes > 1 && e->state->plan.nodes[block].mask_class == block;
 }
@@ -87,7 +101,7 @@ static void make_blocks(struct emitter *e)
 	for (uint32_t i = 0; i < s->plan.sequence_count; i++) {
 		uint32_t node = s->plan.sequence[i];
 		struct block_code *code = &s->nodes[node];
-		if (node == 1) {
+		if (node == 1 || fission_leads(e, node)) { /* the former is the end of the group's loop */
 			code->entry = code->body = s->group_next;
 			continue;
 		}
@@ -108,6 +122,8 @@ static void emit_edge(struct emitter *e, uint32_t block, uint32_t successor, con
 	uint32_t to = e->ir->blocks.data[block].succs[successor];
 	const struct ir_block *t = &e->ir->blocks.data[to];
 	if (has_own_mask(e, to)) {
+		s->nodes[to].any = t->preds.count == 1 ? edge->any : NULL;
+		s->nodes[to].all = t->preds.count == 1 ? edge->all : NULL;
 		for (unsigned c = 0; c < e->chunks; c++) {
 			LLVMValueRef m = mask_of(e, edge, c);
 			if (s->plan.nodes[plan_target(&s->plan, block, successor)].deferred || t->preds.count > 1)
@@ -128,6 +144,9 @@ static void edge_masks(struct emitter *e, const struct lane_masks *from, uint32_
 		       bool is_switch, struct lane_masks *out)
 {
 	out->full = false;
+	out->any = out->all = NULL;
+	if (from->full && !is_switch)
+		ends_of_branch(e, condition, negated, &out->any, &out->all);
 	e->piece = PIECE_CHUNK;
 	e->w = e->width;
 	for (unsigned c = 0; c < e->chunks; c++) {
@@ -158,7 +177,7 @@ static void end_linear(struct emitter *e, uint32_t block)
 		edge_masks(e, &from, b->condition, b->end == IR_END_BRANCH && (i == 1) != b->negated, i, b->end == IR_END_SWITCH, &edge);
 		emit_edge(e, block, i, &edge);
 	}
-	LLVMBuildBr(e->b, s->nodes[s->plan.nodes[block].next[0]].entry);
+	LLVMBuildBr(e->b, node_entry(e, s->plan.nodes[block].next[0]));
 }
 
 static bool edge_needs_code(struct emitter *e, uint32_t block, uint32_t successor)
@@ -171,7 +190,7 @@ static bool edge_needs_code(struct emitter *e, uint32_t block, uint32_t successo
 static LLVMBasicBlockRef edge_block(struct emitter *e, uint32_t block, uint32_t i, const struct lane_masks *from)
 {
 	struct emitter_state *s = e->state;
-	LLVMBasicBlockRef next = s->nodes[s->plan.nodes[block].next[i]].entry;
+	LLVMBasicBlockRef next = node_entry(e, s->plan.nodes[block].next[i]);
 	if (!edge_needs_code(e, block, i))
 		return next;
 	LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b), edge = new_block(e, "edge");
@@ -191,7 +210,7 @@ static void end_uniform(struct emitter *e, uint32_t block)
 	if (b->end == IR_END_JUMP) {
 		if (b->succs[0] != 1)
 			emit_edge(e, block, 0, &from);
-		LLVMBuildBr(e->b, s->nodes[s->plan.nodes[block].next[0]].entry);
+		LLVMBuildBr(e->b, node_entry(e, s->plan.nodes[block].next[0]));
 		return;
 	}
 	e->piece = PIECE_UNIFORM;
@@ -214,6 +233,21 @@ static void end_uniform(struct emitter *e, uint32_t block)
 
 /* ---- blocks -------------------------------------------------------------------------------------------------------- */
 
+void entry_masks(struct emitter *e, struct lane_masks *out)
+{
+	const uint32_t *shape = e->ir->options.block;
+	out->full = true;
+	if (e->lanes == 1 || (shape[0] && shape[0] * shape[1] * shape[2] % e->lanes == 0))
+		return;
+	out->full = false;
+	e->piece = PIECE_CHUNK;
+	e->w = e->width;
+	for (unsigned c = 0; c < e->chunks; c++) {
+		e->chunk = c;
+		out->chunk[c] = LLVMBuildICmp(e->b, LLVMIntULT, thread_index(e), splat(e, e->state->thread_end), "mask");
+	}
+}
+
 /* Takes the block's lanes from its slots, which are then free for those that come next. */
 static void begin_block(struct emitter *e, uint32_t block)
 {
@@ -222,10 +256,10 @@ static void begin_block(struct emitter *e, uint32_t block)
 	if (code->mask_slots) {
 		LLVMPositionBuilderAtEnd(e->b, code->entry);
 		if (code->entry != code->body) {
-			struct lane_masks masks = { .full = false };
+			struct lane_masks masks = { .full = false, .any = code->any };
 			for (unsigned c = 0; c < e->chunks; c++)
 				masks.chunk[c] = load_mask(e, code->mask_slots[c]);
-			LLVMBuildCondBr(e->b, any_of(e, &masks), code->body, s->nodes[s->plan.nodes[block].skip].entry);
+			LLVMBuildCondBr(e->b, any_of(e, &masks), code->body, node_entry(e, s->plan.nodes[block].skip));
 		}
 		LLVMPositionBuilderAtEnd(e->b, code->body);
 		for (unsigned c = 0; c < e->chunks; c++) {
@@ -237,24 +271,17 @@ static void begin_block(struct emitter *e, uint32_t block)
 	LLVMPositionBuilderAtEnd(e->b, code->body);
 	if (block != 0)
 		return;
-	/* the entry: threads that the block has */
-	code->masks.full = true;
-	const uint32_t *shape = e->ir->options.block;
-	if (e->lanes == 1 || (shape[0] && shape[0] * shape[1] * shape[2] % e->lanes == 0))
-		return;
-	code->masks.full = false;
-	e->piece = PIECE_CHUNK;
-	e->w = e->width;
-	for (unsigned c = 0; c < e->chunks; c++) {
-		e->chunk = c;
-		code->masks.chunk[c] = LLVMBuildICmp(e->b, LLVMIntULT, thread_index(e), splat(e, s->thread_end), "mask");
-	}
+	entry_masks(e, &code->masks);
 }
 
-static void clear_slots(struct emitter *e)
+/* region: IR_NONE where there are none */
+static void clear_slots(struct emitter *e, uint32_t region)
 {
 	for (uint32_t i = 0; i < e->ir->order_count; i++) {
-		struct block_code *code = &e->state->nodes[e->ir->order[i]];
+		uint32_t block = e->ir->order[i];
+		struct block_code *code = &e->state->nodes[block];
+		if (region != IR_NONE && e->ir->blocks.data[block].region != region && !fission_leads(e, block))
+			continue;
 		for (unsigned c = 0; code->mask_slots && c < e->chunks; c++)
 			LLVMBuildStore(e->b, LLVMConstNull(mask_type(e)), code->mask_slots[c]);
 	}
@@ -274,7 +301,7 @@ static void emit_latch(struct emitter *e, uint32_t node)
 		call_service(e, offsetof(struct cpu_services, yield), LLVMVoidTypeInContext(e->context), &i32, &e->first_thread, 1);
 	}
 	if (!n->check) {
-		LLVMBuildBr(e->b, header->entry);
+		LLVMBuildBr(e->b, node_entry(e, loop->header));
 		return;
 	}
 	struct lane_masks waiting = { .full = false };
@@ -287,8 +314,105 @@ static void emit_latch(struct emitter *e, uint32_t node)
 		for (unsigned c = 0; c < e->chunks; c++)
 			waiting.chunk[c] = LLVMBuildOr(e->b, waiting.chunk[c], load_mask(e, code->mask_slots[c]), "");
 	}
-	LLVMBasicBlockRef after = n->after == IR_NONE ? s->group_next : s->nodes[n->after].entry;
+	LLVMBasicBlockRef after = n->after == IR_NONE ? s->group_next : node_entry(e, n->after);
 	LLVMBuildCondBr(e->b, any_of(e, &waiting), loop->irreducible ? header->entry : header->body, after);
+}
+
+static uint32_t region_of(struct emitter *e, uint32_t node)
+{
+	uint32_t blocks = (uint32_t)e->ir->blocks.count;
+	return e->ir->blocks.data[node < blocks ? node : e->ir->loops.data[node - blocks].header].region;
+}
+
+static bool heads_loop(struct emitter *e, uint32_t block)
+{
+	uint32_t l = e->ir->blocks.data[block].loop;
+	return l != IR_NONE && e->ir->loops.data[l].header == block;
+}
+
+static void emit_rest_of_block(struct emitter *e, uint32_t block)
+{
+	struct emitter_state *s = e->state;
+	const struct ir_block *b = &e->ir->blocks.data[block];
+	for (size_t j = 0; j < b->insts.count && !s->failed; j++)
+		s->failed = !emit_instruction(e, &b->insts.data[j]);
+	if (s->failed)
+		return;
+	if (s->plan.nodes[block].linear)
+		end_linear(e, block);
+	else
+		end_uniform(e, block);
+}
+
+/* Is the block worth having twice, once for when all lanes take part? Accesses of memory are far cheaper then. Nobody else may read
+ * what it defines but through slots. */
+static bool is_worth_twice(struct emitter *e, uint32_t block)
+{
+	const struct ir_block *b = &e->ir->blocks.data[block];
+	const struct plan *plan = &e->state->plan;
+	bool accesses = false;
+	if (!has_own_mask(e, block) || plan->nodes[block].skip == IR_NONE || b->end != IR_END_JUMP || b->succs[0] == 1 ||
+	    fission_leads(e, plan->nodes[block].next[0]) || plan_dominates(plan, block, b->succs[0]) || heads_loop(e, block) ||
+	    b->insts.count * e->chunks > TWICE_MOST)
+		return false;
+	for (size_t i = 0; i < b->insts.count; i++) {
+		const struct ir_inst *inst = &b->insts.data[i];
+		if (inst->mode == IR_MODE_GROUP)
+			return false;
+		accesses |= inst->op == IR_PTX && inst->mode == IR_MODE_LANES && inst->ptx->form->row->flags & (ISA_READS | ISA_WRITES);
+	}
+	return accesses;
+}
+
+/* Gives the block two bodies, and leaves the builder in the one that has all lanes; returns the other. */
+static LLVMBasicBlockRef split_body(struct emitter *e, uint32_t block, struct lane_masks *masks)
+{
+	struct block_code *code = &e->state->nodes[block];
+	LLVMBasicBlockRef whole = new_block(e, "whole"), part = new_block(e, "part");
+	LLVMValueRef all = code->all;
+	for (unsigned c = 0; c < e->chunks && !code->all; c++)
+		all = all ? LLVMBuildAnd(e->b, all, code->masks.chunk[c], "") : code->masks.chunk[c];
+	LLVMBuildCondBr(e->b, all_lanes(e, all), whole, part);
+	LLVMPositionBuilderAtEnd(e->b, whole);
+	*masks = code->masks;
+	code->masks.full = true;
+	return part;
+}
+
+static void emit_block(struct emitter *e, uint32_t block)
+{
+	struct emitter_state *s = e->state;
+	const struct ir_block *b = &e->ir->blocks.data[block];
+	if (!fission_leads(e, block)) { /* else the region has begun with it */
+		begin_block(e, block);
+		for (size_t p = 0; p < b->phis.count; p++)
+			load_phi(e, b->phis.data[p].value);
+	}
+	if (is_worth_twice(e, block)) {
+		struct lane_masks masks;
+		LLVMBasicBlockRef part = split_body(e, block, &masks);
+		emit_rest_of_block(e, block);
+		LLVMPositionBuilderAtEnd(e->b, part);
+		s->nodes[block].masks = masks;
+	}
+	if (!s->failed)
+		emit_rest_of_block(e, block);
+}
+
+static void emit_nodes(struct emitter *e, uint32_t region)
+{
+	struct emitter_state *s = e->state;
+	for (uint32_t i = 0; i < s->plan.sequence_count && !s->failed; i++) {
+		uint32_t node = s->plan.sequence[i];
+		bool latch = node >= e->ir->blocks.count;
+		if (node == 1 || (region != IR_NONE && (region_of(e, node) != region || (latch && fission_leads(e, node)))))
+			continue;
+		s->node = node;
+		if (latch)
+			emit_latch(e, node);
+		else
+			emit_block(e, node);
+	}
 }
 
 void emit_blocks(struct emitter *e)
@@ -296,28 +420,17 @@ void emit_blocks(struct emitter *e)
 	struct emitter_state *s = e->state;
 	make_slots(e);
 	make_blocks(e);
-	clear_slots(e); /* the builder stands in the group's head */
-	LLVMBuildBr(e->b, s->nodes[0].entry);
-	for (uint32_t i = 0; i < s->plan.sequence_count && !s->failed; i++) {
-		uint32_t node = s->plan.sequence[i];
-		s->node = node;
-		if (node == 1)
-			continue;
-		if (node >= e->ir->blocks.count) {
-			emit_latch(e, node);
-			continue;
-		}
-		begin_block(e, node);
-		const struct ir_block *b = &e->ir->blocks.data[node];
-		for (size_t p = 0; p < b->phis.count; p++)
-			load_phi(e, b->phis.data[p].value);
-		for (size_t j = 0; j < b->insts.count && !s->failed; j++)
-			s->failed = !emit_instruction(e, &b->insts.data[j]);
-		if (s->failed)
-			break;
-		if (s->plan.nodes[node].linear)
-			end_linear(e, node);
-		else
-			end_uniform(e, node);
+	if (!s->fission) {
+		clear_slots(e, IR_NONE); /* the builder stands in the group's head */
+		LLVMBuildBr(e->b, s->nodes[0].entry);
+		emit_nodes(e, IR_NONE);
+		return;
+	}
+	for (uint32_t r = 0; r < e->ir->region_count && !s->failed; r++) {
+		fission_begin_region(e, r);
+		clear_slots(e, r);
+		s->nodes[1].entry = s->nodes[1].body = s->group_next;
+		emit_nodes(e, r);
+		fission_end_region(e);
 	}
 }

@@ -7,6 +7,7 @@
 #include "codegen/arith.h"
 #include "codegen/group.h"
 #include "codegen/memory.h"
+#include "codegen/state.h"
 #include "isa_emit.h"
 
 static LLVMTypeRef i32_type(struct emitter *e)
@@ -47,8 +48,32 @@ static void emit_barrier_reduction(struct emitter *e, const struct ptx_instructi
 	set_value_uniform(e, operand(e, 0), r);
 }
 
+/* All threads of the block in one group: they are together. */
+static void emit_barrier_alone(struct emitter *e, const struct ptx_instruction *in)
+{
+	if (!has(e, MOD_red))
+		return;
+	LLVMValueRef bits = group_bits(e, operand(e, in->operand_count - 1u)), r = bits;
+	if (has(e, MOD_popc))
+		r = intrinsic1(e, "llvm.ctpop", bits);
+	else if (has(e, MOD_and))
+		r = LLVMBuildICmp(e->b, LLVMIntEQ, bits, mask_bits(e), "");
+	else
+		r = LLVMBuildICmp(e->b, LLVMIntNE, bits, i32_constant(e, 0), "");
+	set_value_uniform(e, operand(e, 0), r);
+}
+
 void emit_barrier(struct emitter *e, const struct ptx_instruction *in)
 {
+	if (e->ir->alone && in->operand_count == (has(e, MOD_red) ? 3 : 1)) {
+		emit_barrier_alone(e, in);
+		return;
+	}
+	if (e->state->fission) { /* between two regions */
+		if (has(e, MOD_red))
+			fission_reduce(e, group_bits(e, operand(e, 2)));
+		return;
+	}
 	if (has(e, MOD_red)) {
 		emit_barrier_reduction(e, in);
 		return;

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+enum { FAR = 64 }; /* steps up a dominator tree */
+
 static bool in_loop(const struct ir_func *func, uint32_t block, uint32_t loop)
 {
 	uint32_t at = func->blocks.data[block].order;
@@ -174,6 +176,15 @@ static bool heads_loop(const struct ir_func *func, uint32_t block)
 	return l != IR_NONE && func->loops.data[l].header == block;
 }
 
+/* Does control go from the block to another region? Then what it leaves there must be some lane's. */
+static bool leaves_region(const struct ir_func *func, const struct ir_block *b)
+{
+	for (uint32_t s = 0; s < b->succ_count; s++)
+		if (func->region_count && b->succs[s] != 1 && func->leaders[func->blocks.data[b->succs[s]].region] == b->succs[s])
+			return true;
+	return false;
+}
+
 /* May the blocks that share `node`'s mask run with no lane at all? Not where a loop would have to end by itself. */
 static void find_cheap_classes(const struct plan *plan, bool *cheap)
 {
@@ -181,7 +192,7 @@ static void find_cheap_classes(const struct plan *plan, bool *cheap)
 	memset(cheap, 1, plan->node_count);
 	for (uint32_t i = 0; i < func->order_count; i++) {
 		uint32_t block = func->order[i], class = plan->nodes[block].mask_class;
-		if (class != IR_NONE && (!is_cheap(&func->blocks.data[block]) || heads_loop(func, block)))
+		if (class != IR_NONE && (!is_cheap(&func->blocks.data[block]) || heads_loop(func, block) || leaves_region(func, &func->blocks.data[block])))
 			cheap[class] = false;
 	}
 }
@@ -210,13 +221,37 @@ static void feed_class(uint32_t *class, uint32_t to, uint32_t from_class)
 		class[to] = to;
 }
 
+static bool post_dominates(const struct ir_func *func, uint32_t a, uint32_t b)
+{
+	for (unsigned steps = 0; b != a && b != IR_NONE && steps < FAR; steps++)
+		b = func->blocks.data[b].ipdom;
+	return a == b;
+}
+
+/* A block further up that the very same lanes run: every way from it leads here, and every way here from it (control equivalence). IR_NONE
+ * where there is none, or none near. */
+static uint32_t find_equivalent(const struct ir_func *func, uint32_t block)
+{
+	uint32_t above = func->blocks.data[block].idom;
+	if (func->lanes == 1 || func->blocks.data[block].preds.count < 2 || in_irreducible_loop(func, block))
+		return IR_NONE;
+	for (unsigned steps = 0; above != IR_NONE && steps < FAR; steps++) {
+		if (func->blocks.data[above].loop == func->blocks.data[block].loop && post_dominates(func, block, above))
+			return above;
+		above = func->blocks.data[above].idom;
+	}
+	return IR_NONE;
+}
+
 /* Blocks that run for exactly the lanes of the block before them need no mask of their own. Loop headers begin with what the
  * edges into the loop say; where the way back disagrees, the header gets its own and everything is done again. */
 static void find_classes(struct plan *plan)
 {
 	const struct ir_func *func = plan->func;
-	uint32_t *class = malloc(plan->node_count * sizeof *class);
+	uint32_t *class = malloc(plan->node_count * sizeof *class), *same = malloc(plan->node_count * sizeof *same);
 	bool *own = calloc(plan->node_count, 1);
+	for (uint32_t i = 0; i < func->order_count; i++)
+		same[func->order[i]] = find_equivalent(func, func->order[i]);
 	for (bool again = true; again;) {
 		again = false;
 		memset(class, 0xff, plan->node_count * sizeof *class);
@@ -234,7 +269,9 @@ static void find_classes(struct plan *plan)
 				}
 				continue;
 			}
-			if (own[node] || n->deferred || class[node] == IR_NONE)
+			if (same[node] != IR_NONE)
+				class[node] = class[same[node]];
+			else if (own[node] || n->deferred || class[node] == IR_NONE)
 				class[node] = node;
 			const struct ir_block *b = &func->blocks.data[node];
 			for (uint32_t s = 0; s < b->succ_count; s++) {
@@ -246,6 +283,7 @@ static void find_classes(struct plan *plan)
 	for (uint32_t i = 0; i < plan->node_count; i++)
 		plan->nodes[i].mask_class = class[i];
 	free(class);
+	free(same);
 	free(own);
 }
 

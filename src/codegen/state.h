@@ -21,6 +21,7 @@ struct value_code {
 struct lane_masks {
 	bool full;
 	LLVMValueRef chunk[MAX_CHUNKS];
+	LLVMValueRef any, all; /* i1, where they are known without looking at all lanes; else NULL */
 };
 
 struct block_code {
@@ -28,7 +29,21 @@ struct block_code {
 	LLVMBasicBlockRef body;
 	LLVMBasicBlockRef end;   /* where the builder stood when the block was done */
 	LLVMValueRef *mask_slots; /* one a chunk, where the block has a mask of its own */
+	LLVMValueRef any, all;    /* as the only edge to it knows them */
 	struct lane_masks masks;
+};
+
+/* Where a value that lives from one region to another is kept (fission.c). */
+enum home_kind {
+	HOME_NONE,
+	HOME_BLOCK, /* once: the block's groups agree on it */
+	HOME_GROUP, /* in the group's context */
+	HOME_REMADE /* nowhere: it is computed again */
+};
+struct home {
+	uint8_t kind;
+	uint32_t offset;   /* GROUP */
+	LLVMValueRef slot; /* BLOCK */
 };
 
 struct emitter_state {
@@ -46,6 +61,8 @@ struct emitter_state {
 	LLVMValueRef scratch;          /* 64 bytes that masked-off lanes read and write */
 	uint32_t node;                 /* being emitted */
 	bool failed;
+	struct fission *fission;       /* NULL: the kernel is not cut into regions */
+	bool uncut;                    /* it was, but cannot be: to be compiled again with fibers */
 
 	struct lane_masks group;       /* GROUP piece: lanes that take part */
 
@@ -85,8 +102,38 @@ void load_phi(struct emitter *e, uint32_t phi);                               /*
 /* Along an edge: the lanes of `edge` bring `argument`. whole: no other lane's value need be kept. */
 void store_phi(struct emitter *e, uint32_t phi, uint32_t argument, const struct lane_masks *edge, LLVMValueRef any, bool whole);
 
+/* Takes a value from slots, laid out as value_code's: here it is defined. */
+void load_value(struct emitter *e, uint32_t value, LLVMValueRef const *slots);
+void store_value(struct emitter *e, uint32_t value, LLVMValueRef const *slots);
+void store_slots(struct emitter *e, uint32_t value); /* to code->slots, where it has any */
+LLVMTypeRef slot_type(struct emitter *e, uint32_t value, bool vector);
+
 /* control.c */
 void emit_blocks(struct emitter *e);
 void current_masks(struct emitter *e, struct lane_masks *out);
+void entry_masks(struct emitter *e, struct lane_masks *out); /* lanes whose threads the block has */
+bool has_own_mask(struct emitter *e, uint32_t block);
+LLVMTypeRef mask_type(struct emitter *e);
+LLVMValueRef load_mask(struct emitter *e, LLVMValueRef slot);
+void store_mask(struct emitter *e, LLVMValueRef slot, LLVMValueRef mask);
+LLVMValueRef mask_of(struct emitter *e, const struct lane_masks *masks, unsigned chunk);
+LLVMValueRef any_of(struct emitter *e, const struct lane_masks *masks);
+
+/* ends.c: false where they cannot be told from the first lane and the last. */
+bool ends_of_branch(struct emitter *e, uint32_t condition, bool negated, LLVMValueRef *any, LLVMValueRef *all);
+
+/* codegen.c: a loop over the groups of the block, come to from `from`; the builder then stands in it. */
+void begin_groups(struct emitter *e, LLVMBasicBlockRef from, LLVMBasicBlockRef after);
+
+/* fission.c */
+bool fission_prepare(struct emitter *e);                 /* false: barriers must switch fibers after all */
+bool fission_crosses(struct emitter *e, uint32_t value, uint32_t block); /* is it defined in another region? */
+LLVMValueRef *fission_home(struct emitter *e, uint32_t value); /* slots in the current group's context; NULL: none */
+bool fission_leads(struct emitter *e, uint32_t node);    /* does going to the node leave the region? */
+LLVMBasicBlockRef fission_leave(struct emitter *e, uint32_t node);
+void fission_begin_region(struct emitter *e, uint32_t region);
+void fission_end_region(struct emitter *e);
+void fission_reduce(struct emitter *e, LLVMValueRef bits); /* bar.red: the lanes' predicates join the block's */
+uint32_t fission_context_bytes(struct emitter *e);
 
 #endif

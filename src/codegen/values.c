@@ -163,7 +163,7 @@ static LLVMTypeRef stored_type(struct emitter *e, uint32_t value, bool vector)
 }
 
 /* Predicates are kept as full-width lanes between blocks where there are no mask registers. */
-static LLVMTypeRef slot_type(struct emitter *e, uint32_t value, bool vector)
+LLVMTypeRef slot_type(struct emitter *e, uint32_t value, bool vector)
 {
 	if (ir_value(e, value)->type == PTX_PRED && vector && e->width > 1 && !e->target->bit_masks)
 		return LLVMVectorType(int_type(e, 32), e->width);
@@ -299,48 +299,66 @@ static LLVMValueRef fit_stored(struct emitter *e, uint32_t value, LLVMValueRef v
 	return recast(e, v, stored_lane_type(e, value));
 }
 
-/* After a definition: its copies for uses that it does not dominate. */
-static void store_slots(struct emitter *e, uint32_t value)
+void store_value(struct emitter *e, uint32_t value, LLVMValueRef const *slots)
 {
 	struct value_code *code = &e->state->values[value];
 	const struct ir_value *v = ir_value(e, value);
-	if (!code->needs_slots)
-		return;
 	if (v->shape.kind == IR_UNIFORM) {
 		if (code->uniform)
-			store_slot(e, value, code->slots[0], code->uniform, false);
+			store_slot(e, value, slots[0], code->uniform, false);
 		return;
 	}
 	for (unsigned c = 0; c < e->chunks; c++) {
 		if (code->chunk[c])
-			store_slot(e, value, code->slots[c], code->chunk[c], true);
+			store_slot(e, value, slots[c], code->chunk[c], true);
 		if (v->shape.kind == IR_AFFINE && code->base[c])
-			store_slot(e, value, code->slots[e->chunks + c], code->base[c], false);
+			store_slot(e, value, slots[e->chunks + c], code->base[c], false);
+	}
+}
+
+void store_slots(struct emitter *e, uint32_t value)
+{
+	if (e->state->values[value].needs_slots)
+		store_value(e, value, e->state->values[value].slots);
+}
+
+/* After a definition: its copies for uses that it does not dominate, and for other regions. */
+static void store_copies(struct emitter *e, uint32_t value)
+{
+	store_slots(e, value);
+	LLVMValueRef *home = fission_home(e, value);
+	if (home)
+		store_value(e, value, home);
+}
+
+void load_value(struct emitter *e, uint32_t value, LLVMValueRef const *slots)
+{
+	struct value_code *code = &e->state->values[value];
+	const struct ir_value *v = ir_value(e, value);
+	make_code_arrays(e, value);
+	if (v->shape.kind == IR_UNIFORM) {
+		code->uniform = load_slot(e, value, slots[0], false);
+		return;
+	}
+	for (unsigned c = 0; c < e->chunks; c++) {
+		if (v->shape.kind == IR_AFFINE) {
+			code->base[c] = load_slot(e, value, slots[e->chunks + c], false);
+			if (v->shape.exact && v->type != PTX_PRED) {
+				code->chunk[c] = fit_stored(e, value, spread(e, value, as_int(e, code->base[c])));
+				continue;
+			}
+		}
+		code->chunk[c] = load_slot(e, value, slots[c], true);
 	}
 }
 
 void load_phi(struct emitter *e, uint32_t phi)
 {
 	struct value_code *code = &e->state->values[phi];
-	const struct ir_value *v = ir_value(e, phi);
 	if (!code->phi_slots)
 		code->phi_slots = make_value_slots(e, phi);
-	make_code_arrays(e, phi);
-	if (v->shape.kind == IR_UNIFORM) {
-		code->uniform = load_slot(e, phi, code->phi_slots[0], false);
-	} else {
-		for (unsigned c = 0; c < e->chunks; c++) {
-			if (v->shape.kind == IR_AFFINE) {
-				code->base[c] = load_slot(e, phi, code->phi_slots[e->chunks + c], false);
-				if (v->shape.exact && v->type != PTX_PRED) {
-					code->chunk[c] = spread(e, phi, code->base[c]);
-					continue;
-				}
-			}
-			code->chunk[c] = load_slot(e, phi, code->phi_slots[c], true);
-		}
-	}
-	store_slots(e, phi);
+	load_value(e, phi, code->phi_slots);
+	store_copies(e, phi);
 }
 
 /* The GPU's one NaN, 0x7fffffff, where a float's bits are seen. */
@@ -379,8 +397,9 @@ void store_phi(struct emitter *e, uint32_t phi, uint32_t argument, const struct 
 {
 	struct value_code *code = &e->state->values[phi];
 	const struct ir_value *v = ir_value(e, phi);
-	if (!code->phi_slots)
-		code->phi_slots = make_value_slots(e, phi);
+	LLVMValueRef *slots = fission_leads(e, v->block) ? fission_home(e, phi) : code->phi_slots;
+	if (!slots)
+		slots = code->phi_slots = make_value_slots(e, phi);
 	e->piece = PIECE_CHUNK;
 	e->w = e->width;
 	for (unsigned c = 0; c < (v->shape.kind == IR_UNIFORM ? 1 : e->chunks); c++) {
@@ -388,15 +407,15 @@ void store_phi(struct emitter *e, uint32_t phi, uint32_t argument, const struct 
 			unsigned slot = v->shape.kind == IR_UNIFORM ? 0 : e->chunks + c;
 			LLVMValueRef a = argument_or_zero(e, phi, argument, false, c);
 			if (!whole)
-				a = LLVMBuildSelect(e->b, any, a, load_slot(e, phi, code->phi_slots[slot], false), "");
-			store_slot(e, phi, code->phi_slots[slot], a, false);
+				a = LLVMBuildSelect(e->b, any, a, load_slot(e, phi, slots[slot], false), "");
+			store_slot(e, phi, slots[slot], a, false);
 			if (v->shape.kind == IR_UNIFORM || (v->shape.exact && v->type != PTX_PRED))
 				continue;
 		}
 		LLVMValueRef a = argument_or_zero(e, phi, argument, true, c);
 		if (!whole && !edge->full)
-			a = LLVMBuildSelect(e->b, edge->chunk[c], a, load_slot(e, phi, code->phi_slots[c], true), "");
-		store_slot(e, phi, code->phi_slots[c], a, true);
+			a = LLVMBuildSelect(e->b, edge->chunk[c], a, load_slot(e, phi, slots[c], true), "");
+		store_slot(e, phi, slots[c], a, true);
 	}
 }
 
@@ -404,7 +423,7 @@ void store_phi(struct emitter *e, uint32_t phi, uint32_t argument, const struct 
 
 static void note_use(struct emitter *e, uint32_t value, uint32_t block)
 {
-	if (value == IR_NONE || e->state->values[value].needs_slots)
+	if (value == IR_NONE || e->state->values[value].needs_slots || fission_crosses(e, value, block))
 		return;
 	uint32_t from = ir_value(e, value)->block;
 	if (from != block && !plan_dominates(&e->state->plan, from, block))
@@ -1115,6 +1134,6 @@ bool emit_instruction(struct emitter *e, const struct ir_inst *inst)
 	if (e->state->failed)
 		return false;
 	for (unsigned d = 0; d < inst->def_count; d++)
-		store_slots(e, inst->defs[d].value);
+		store_copies(e, inst->defs[d].value);
 	return true;
 }

@@ -40,6 +40,7 @@ void ir_choose_lanes(struct ir_func *func)
 	func->width = width;
 	func->lanes = lanes;
 	func->chunks = lanes / width;
+	func->alone = threads && threads <= lanes;
 }
 
 struct ir_func *ir_build(struct arena *arena, const struct ptx_module *module, const struct ptx_function *kernel,
@@ -57,14 +58,20 @@ struct ir_func *ir_build(struct arena *arena, const struct ptx_module *module, c
 		return NULL;
 	}
 	ir_find_order(func);
+	if (func->flags_used & ISA_BARRIER)
+		ir_add_preheaders(func);
 	ir_build_ssa(func, (uint32_t)flatten->types.count, flatten->types.data);
 	ir_choose_lanes(func);
+	if (ir_may_have_regions(func))
+		ir_analyze_block(func);
 	ir_analyze(func);
 	if (ir_find_waiting(func) && !options->lanes && func->lanes > 1) {
 		func->options.lanes = 1;
 		ir_choose_lanes(func);
 		ir_analyze(func);
 	}
+	if (ir_may_have_regions(func))
+		ir_find_regions(func);
 	return func;
 }
 

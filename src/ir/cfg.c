@@ -153,9 +153,27 @@ static void find_preds(struct ir_func *func)
 			vec_push(&func->blocks.data[func->blocks.data[i].succs[s]].preds, (uint32_t)i);
 }
 
+/* A block that only returns is left out: whoever branches to it is done. */
+static void skip_to_exit(struct ir_func *func)
+{
+	for (bool changed = true; changed;) {
+		changed = false;
+		for (size_t i = 0; i < func->blocks.count; i++)
+			for (uint32_t s = 0; s < func->blocks.data[i].succ_count; s++) {
+				uint32_t *to = &func->blocks.data[i].succs[s];
+				const struct ir_block *b = &func->blocks.data[*to];
+				if (*to == 0 || b->insts.count || b->end != IR_END_JUMP || b->succs[0] != 1)
+					continue;
+				*to = 1;
+				changed = true;
+			}
+	}
+}
+
 /* A branch whose ways are the same is a jump: two equal edges would need two entries in each phi. */
 static void simplify_ends(struct ir_func *func)
 {
+	skip_to_exit(func);
 	for (size_t i = 0; i < func->blocks.count; i++) {
 		struct ir_block *b = &func->blocks.data[i];
 		if (b->end != IR_END_BRANCH || b->succs[0] != b->succs[1])
@@ -355,6 +373,7 @@ void ir_find_order(struct ir_func *func)
 		func->blocks.data[i].order = func->blocks.data[i].idom = func->blocks.data[i].ipdom = IR_NONE;
 	func->order = arena_array(func->arena, uint32_t, n + 1);
 	func->order_count = 0;
+	func->loops.count = 0;
 	o.region[1] = IR_NONE; /* the exit comes last of all */
 	visit_region(&o, 0, 0, IR_NONE);
 	append(func, 1, IR_NONE);

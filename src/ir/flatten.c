@@ -553,6 +553,12 @@ static bool flatten_function(struct flatten *f, uint32_t instance, uint32_t entr
 			ok = flatten_call(&w, current, in, &current);
 		else
 			add_ptx(f, &w.collect, current, in, true);
+		if (in->form->row->flags & ISA_BARRIER && !in->guard) {
+			uint32_t behind = new_block(f);
+			jump(f, current, behind, in->location);
+			block_at(f, behind)->after_barrier = true;
+			current = behind;
+		}
 	}
 	uint32_t tail = w.block_at[function->instruction_count];
 	struct ptx_location end = function->symbol.location;

@@ -6,6 +6,7 @@
  *     ir_analyze()   uniform.c   which branches diverge, which values differ between lanes, and how (shape)
  *                    nan.c       which floats' NaNs are not the GPU's yet
  *                    progress.c  loops that wait for other threads
+ *                    region.c    the parts of a kernel between barriers
  *     ir_print()     print.c     DRAGOMAN_DUMP=ir
  *
  * SSA construction: Cytron et al. 1991. Divergence: sync dependence as in Karrenberg and Hack 2012 / Rosemann et al.
@@ -25,6 +26,7 @@ enum ir_shape_kind {
 };
 struct ir_shape {
 	uint8_t kind;
+	bool linear;     /* AFFINE: not only within each chunk, but all over the group */
 	bool exact;      /* AFFINE: holds bit for bit; else only where no lane's 32-bit index wraps: good for addresses alone */
 	int64_t stride;  /* AFFINE */
 	int64_t low, high; /* integers: every lane's value, as a signed number of its width, lies in [low, high] */
@@ -38,6 +40,7 @@ enum ir_value_flags {
 struct ir_value {
 	enum ptx_type type; /* the register's: gives the width; PTX_PRED is one bit */
 	uint8_t flags;
+	bool block_uniform; /* the same in all groups of a block; only where the kernel has regions */
 	struct ir_shape shape;
 	uint32_t block;     /* where it is defined; IR_NONE: undefined (reads as 0) */
 	uint32_t inst;      /* index in block->insts, or IR_NONE for a phi */
@@ -113,6 +116,9 @@ struct ir_block {
 	bool negated;
 	bool divergent;             /* the branch, by ir_analyze() */
 	bool join;                  /* lanes of one group may arrive here along different edges */
+	bool parts;                 /* threads of one block may leave along different edges (region.c) */
+	bool after_barrier;         /* what follows a barrier: its only predecessor ends with one */
+	uint32_t region;            /* number in func->leaders; IR_NONE: the exit, or the kernel has no regions */
 	struct ptx_location location; /* of the terminator */
 	uint32_t order;             /* position in func->order */
 	uint32_t idom, ipdom;       /* block numbers; IR_NONE at the ends */
@@ -146,6 +152,10 @@ struct ir_func {
 	uint32_t local_bytes, shared_bytes, shared_align;
 	uint32_t stack_offset, stack_bytes; /* of what alloca takes from, in the local memory; 0 bytes: nothing does */
 	uint32_t flags_used;           /* OR of the rows' ISA_ flags */
+	bool whole_block;              /* ir_analyze() takes all threads of a block for one group */
+	bool alone;                    /* a block is one group: it meets nobody at a barrier */
+	uint32_t *leaders;             /* blocks that regions begin with: [0] is the entry */
+	uint32_t region_count;         /* 0: barriers switch fibers */
 	bool calls;                    /* calls functions that could not be inlined: pointers, recursion */
 	uint32_t kernel_flags;         /* KERNEL_… */
 	struct flatten *flatten;       /* instances and objects: ir_find_object() */
@@ -163,6 +173,12 @@ void ir_analyze(struct ir_func *func);
 bool ir_find_waiting(struct ir_func *func);
 /* Could a chunk of such 32-bit numbers come round to where it began? Then it is not affine in 64 bits. */
 bool ir_stride_is_far(int64_t stride);
+/* Gives loops that several blocks lead into a block in front: regions then meet there and not at the loop. */
+void ir_add_preheaders(struct ir_func *func);
+/* Whether it is worth looking for regions, and ir_analyze() for the block as a whole. */
+bool ir_may_have_regions(const struct ir_func *func);
+void ir_analyze_block(struct ir_func *func);
+void ir_find_regions(struct ir_func *func);
 void ir_mark_raw_nans(struct ir_func *func);
 /* Is the instruction's one result, of 32 bits, one of its operands as it is? */
 bool ir_copies_bits(const struct ir_func *func, const struct ir_inst *inst);

@@ -1,6 +1,6 @@
 /* DRAGOMAN_DUMP=ir: blocks in order with loops, phis, divergence, and each value's shape.
  *
- *     block 4 (loop 1, depth 1, join):
+ *     block 4 (loop 1, depth 1) region 2 join:
  *         v17.u32 = phi v3 v40                     ; uniform [0, 1023]
  *         v18.u64 = mul.wide.s32 v12               ; affine 4
  *         branch v30 -> 5, 9                       ; divergent
@@ -25,7 +25,7 @@ static void print_shape(const struct ir_func *func, uint32_t value, struct text 
 		text_printf(out, "uniform");
 		break;
 	case IR_AFFINE:
-		text_printf(out, "affine %" PRId64 "%s", v->shape.stride, v->shape.exact ? "" : " (address)");
+		text_printf(out, "affine %" PRId64 "%s%s", v->shape.stride, v->shape.linear ? " all over" : "", v->shape.exact ? "" : " (address)");
 		break;
 	default:
 		text_printf(out, "varying");
@@ -81,8 +81,15 @@ static void print_end(const struct ir_block *b, struct text *out)
 
 void ir_print(const struct ir_func *func, struct text *out)
 {
-	text_printf(out, "kernel %s: lanes %u, width %u, shared %u, local %u\n", func->kernel->symbol.name, func->lanes, func->width,
+	text_printf(out, "kernel %s: lanes %u, width %u, shared %u, local %u", func->kernel->symbol.name, func->lanes, func->width,
 		    func->shared_bytes, func->local_bytes);
+	if (func->flags_used & ISA_BARRIER) {
+		if (func->region_count)
+			text_printf(out, ", %u regions between barriers", func->region_count);
+		else
+			text_printf(out, ", barriers: %s", func->alone ? "one group" : "fibers");
+	}
+	text_printf(out, "\n");
 	for (uint32_t i = 0; i < func->order_count; i++) {
 		const struct ir_block *b = &func->blocks.data[func->order[i]];
 		text_printf(out, "block %u", func->order[i]);
@@ -90,6 +97,8 @@ void ir_print(const struct ir_func *func, struct text *out)
 			text_printf(out, " (loop %u, depth %u%s%s)", b->loop, func->loops.data[b->loop].depth,
 				    func->loops.data[b->loop].divergent ? ", divergent" : "",
 				    func->loops.data[b->loop].waits ? ", waits" : func->loops.data[b->loop].irreducible ? ", irreducible" : "");
+		if (func->region_count && b->region != IR_NONE && func->leaders[b->region] == func->order[i])
+			text_printf(out, " region %u", b->region);
 		text_printf(out, "%s:\n", b->join ? " join" : "");
 		for (size_t p = 0; p < b->phis.count; p++) {
 			size_t start = out->count;

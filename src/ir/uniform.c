@@ -60,6 +60,11 @@ static struct ir_shape with_range(struct ir_shape s, int128 low, int128 high, un
 	return s;
 }
 
+static bool is_linear(struct ir_shape s)
+{
+	return s.kind == IR_UNIFORM || (s.kind == IR_AFFINE && s.linear);
+}
+
 static bool lane_constant(struct ir_shape s) /* the same in all lanes of a chunk */
 {
 	return s.kind == IR_UNIFORM || (s.kind == IR_AFFINE && !s.stride);
@@ -72,19 +77,29 @@ static struct ir_shape range(enum ir_shape_kind kind, int64_t stride, int64_t lo
 	return (struct ir_shape){ .kind = kind, .exact = true, .stride = stride, .low = low, .high = high };
 }
 
+static struct ir_shape linear(struct ir_shape s)
+{
+	s.linear = true;
+	return s;
+}
+
 static struct ir_shape tid_shape(const struct ir_func *func, unsigned axis)
 {
 	const uint32_t *block = func->options.block;
 	if (func->lanes == 1)
 		return range(IR_UNIFORM, 0, 0, 1023);
+	if (func->whole_block && block[0])
+		return range(block[axis] == 1 ? IR_UNIFORM : IR_VARYING, 0, 0, block[axis] - 1);
 	if (!block[0])
 		return range(IR_VARYING, 0, 0, 1023);
 	if (block[axis] == 1)
 		return range(IR_UNIFORM, 0, 0, 0);
 	if (block[1] == 1 && block[2] == 1)
-		return range(IR_AFFINE, 1, 0, block[0] - 1);
+		return linear(range(IR_AFFINE, 1, 0, block[0] - 1));
 	if (block[0] % func->width)
 		return range(IR_VARYING, 0, 0, block[axis] - 1);
+	if (axis == 0 && block[0] % func->lanes == 0)
+		return linear(range(IR_AFFINE, 1, 0, block[0] - 1));
 	if (axis == 0)
 		return range(IR_AFFINE, 1, 0, block[0] - 1);
 	return range(block[0] % func->lanes ? IR_AFFINE : IR_UNIFORM, 0, 0, block[axis] - 1);
@@ -116,7 +131,15 @@ static struct ir_shape sreg_shape(const struct ir_func *func, const struct ptx_o
 	case SREG_nctaid:
 		return range(IR_UNIFORM, 0, 1, most_blocks(func, axis));
 	case SREG_laneid:
-		return func->lanes == 1 ? range(IR_UNIFORM, 0, 0, 31) : range(IR_AFFINE, 1, 0, 31);
+		return func->lanes == 1 ? range(IR_UNIFORM, 0, 0, 31) : linear(range(IR_AFFINE, 1, 0, 31));
+	case SREG_warpid:
+	case SREG_clock:
+	case SREG_clock_hi:
+	case SREG_clock64:
+	case SREG_globaltimer:
+	case SREG_globaltimer_lo:
+	case SREG_globaltimer_hi: /* each group reads its own */
+		return shape_of(func->whole_block ? IR_VARYING : IR_UNIFORM, ptx_type_bits((enum ptx_type)isa_sregs[op->sreg].type));
 	case SREG_lanemask_eq:
 	case SREG_lanemask_le:
 	case SREG_lanemask_lt:
@@ -141,6 +164,7 @@ static struct ir_shape join(struct ir_shape a, struct ir_shape b)
 	s.low = a.low < b.low ? a.low : b.low;
 	s.high = a.high > b.high ? a.high : b.high;
 	s.exact = a.exact && b.exact;
+	s.linear = is_linear(a) && is_linear(b);
 	if (a.kind == IR_UNIFORM && b.kind == IR_UNIFORM)
 		return s;
 	if (a.kind == IR_VARYING || b.kind == IR_VARYING || (a.kind == IR_UNIFORM ? 0 : a.stride) != (b.kind == IR_UNIFORM ? 0 : b.stride)) {
@@ -204,6 +228,7 @@ static struct ir_shape shape_sum(struct ir_shape a, struct ir_shape b, int sign,
 	if (a.kind != IR_VARYING && b.kind != IR_VARYING) {
 		s.kind = a.kind == IR_UNIFORM && b.kind == IR_UNIFORM ? IR_UNIFORM : IR_AFFINE;
 		s.stride = (a.kind == IR_AFFINE ? a.stride : 0) + sign * (b.kind == IR_AFFINE ? b.stride : 0);
+		s.linear = is_linear(a) && is_linear(b);
 	}
 	if (sign > 0)
 		return with_range(s, (int128)a.low + b.low, (int128)a.high + b.high, bits);
@@ -221,9 +246,11 @@ static struct ir_shape shape_product(struct ir_shape a, struct ir_shape b, unsig
 	} else if (a.kind == IR_AFFINE && is_constant(b)) {
 		s.kind = IR_AFFINE;
 		s.stride = (int64_t)((uint64_t)a.stride * (uint64_t)b.low);
+		s.linear = a.linear;
 	} else if (b.kind == IR_AFFINE && is_constant(a)) {
 		s.kind = IR_AFFINE;
 		s.stride = (int64_t)((uint64_t)b.stride * (uint64_t)a.low);
+		s.linear = b.linear;
 	}
 	int128 corner[4] = { (int128)a.low * b.low, (int128)a.low * b.high, (int128)a.high * b.low, (int128)a.high * b.high };
 	int128 low = corner[0], high = corner[0];
@@ -288,7 +315,7 @@ static struct ir_shape shape_converted(const struct ptx_form *form, struct ir_sh
 		return generic;
 	if (ptx_type_bits(to) <= ptx_type_bits(from)) {
 		if (a.kind == IR_AFFINE)
-			generic.kind = IR_AFFINE, generic.stride = a.stride;
+			generic.kind = IR_AFFINE, generic.stride = a.stride, generic.linear = a.linear;
 		if (a.low >= lowest(ptx_type_bits(to)) && a.high <= highest(ptx_type_bits(to)))
 			generic.low = a.low, generic.high = a.high;
 		return generic;
@@ -305,6 +332,19 @@ static struct ir_shape shape_cvta(const struct ir_func *func, const struct ptx_f
 	return shape_sum(a, window, ptx_has(form, MOD_to) ? -1 : 1, 64);
 }
 
+/* Of the groups of a block each may get another result though all ask for the same: votes, and memory that others may be writing. */
+static bool differs_between_groups(const struct ptx_instruction *in)
+{
+	static const enum ptx_mod racing[] = { MOD_volatile, MOD_relaxed, MOD_acquire, MOD_cv, MOD_mmio };
+	uint32_t flags = in->form->row->flags;
+	if (flags & ISA_BARRIER)
+		return false;
+	for (size_t i = 0; flags & ISA_READS && i < ARRAY_LENGTH(racing); i++)
+		if (ptx_has(in->form, racing[i]))
+			return true;
+	return flags & (ISA_CONVERGENT | ISA_EFFECT | ISA_ATOMIC | ISA_UNIFORM);
+}
+
 static struct ir_shape shape_result(struct uniform *u, const struct ir_inst *inst, unsigned bits)
 {
 	const struct ptx_instruction *in = inst->ptx;
@@ -319,6 +359,8 @@ static struct ir_shape shape_result(struct uniform *u, const struct ir_inst *ins
 		if ((inst->uses[i].operand == &ir_carry_operand || inst->uses[i].operand == &ir_stack_operand) && count < ISA_MAX_OPERANDS)
 			a[count++] = value_shape(u->func, inst->uses[i].value);
 	if (row->flags & ISA_VARYING)
+		return shape_of(IR_VARYING, bits);
+	if (u->func->whole_block && differs_between_groups(in))
 		return shape_of(IR_VARYING, bits);
 	if (row->flags & ISA_UNIFORM) {
 		/* Lanes with masks of their own (tiles of a warp) have results of their own. */
@@ -395,8 +437,8 @@ static void raise_value(struct uniform *u, uint32_t value, struct ir_shape s)
 {
 	struct ir_value *v = &u->func->values.data[value];
 	unsigned bits = ptx_type_bits(v->type);
-	if (s.kind == IR_UNIFORM)
-		s.stride = 0;
+	if (s.kind != IR_AFFINE)
+		s.stride = 0, s.linear = s.kind == IR_UNIFORM;
 	struct ir_shape old = v->shape;
 	if (!u->changes[value]) { /* the first time */
 		v->shape = s;
@@ -413,7 +455,8 @@ static void raise_value(struct uniform *u, uint32_t value, struct ir_shape s)
 	if (s.kind == IR_VARYING)
 		s.stride = 0;
 	s.exact = s.exact && old.exact;
-	if (s.kind == old.kind && s.stride == old.stride && s.exact == old.exact && s.low == old.low && s.high == old.high)
+	s.linear = s.linear && is_linear(old);
+	if (s.kind == old.kind && s.stride == old.stride && s.exact == old.exact && s.linear == old.linear && s.low == old.low && s.high == old.high)
 		return;
 	if (u->changes[value] < 255)
 		u->changes[value]++;
@@ -425,7 +468,8 @@ static void raise_value(struct uniform *u, uint32_t value, struct ir_shape s)
 		s.kind = IR_VARYING;
 		s.stride = 0;
 	}
-	if (s.kind == old.kind && s.stride == old.stride && s.exact == old.exact && s.low == old.low && s.high == old.high)
+	if (s.kind == old.kind && s.stride == old.stride && s.exact == old.exact && s.linear == old.linear && s.low == old.low &&
+	    s.high == old.high)
 		return;
 	v->shape = s;
 	u->changed = true;

@@ -16,7 +16,8 @@
 
 #include <stdint.h>
 
-enum { CPU_ABI = 3 };
+enum { CPU_ABI = 4 };
+enum { CONTEXT_MAX = 256 << 10 }; /* of kernel_info.context_bytes */
 
 struct cpu_block;
 typedef void cpu_kernel_fn(struct cpu_block *block, uint32_t first_thread, uint32_t end_thread);
@@ -104,6 +105,7 @@ struct cpu_block {
 	void *worker;                  /* backend/cpu's own */
 	uint32_t cluster_rank;         /* 0 without clusters */
 	uint32_t cluster_window;       /* bytes from the shared memory of rank 0 to the end of the last rank's */
+	uint8_t *context;              /* kernel_info.context_bytes for each group of lanes: the code's own, 64-byte aligned */
 };
 
 #endif

@@ -476,6 +476,7 @@ struct block_run {
 	uint8_t *stacks;
 	uint8_t *local;
 	size_t local_bytes;
+	size_t context_bytes;
 	uint8_t *shared_map;
 	size_t shared_map_bytes;
 	struct text printed;

@@ -415,7 +415,8 @@ static int resolve_symbols(struct device_kernel *kernel, struct kernel_variant *
 static bool info_is_sound(const struct kernel_info *info)
 {
 	return info->abi == CPU_ABI && info->lanes && info->lanes <= MAX_BLOCK_THREADS && !(info->lanes & (info->lanes - 1)) &&
-	       info->shared_bytes <= SHARED_OPTIN && info->local_bytes <= 512 << 10;
+	       info->shared_bytes <= SHARED_OPTIN && info->local_bytes <= 512 << 10 &&
+	       info->context_bytes <= CONTEXT_MAX && !(info->context_bytes % 64);
 }
 
 /* An object, from the compiler or the cache, becomes code that runs. */
@@ -484,6 +485,7 @@ static int obtain(struct device_kernel *kernel, struct kernel_variant *variant)
 		.opt_level = (uint8_t)env_long("DRAGOMAN_OPT", 2, 0, 2),
 		.small_grid = variant->key.small_grid,
 		.debug = env_flag("DRAGOMAN_DEBUG"),
+		.fibers = env_flag("DRAGOMAN_FIBERS"), /* for tests: barriers as they are where blocks cannot be cut at them */
 		.cpu = env_get("DRAGOMAN_CPU"), /* LLVM's names: code for an older machine, for tests */
 		.features = env_get("DRAGOMAN_CPU_FEATURES"),
 		.block = { any ? 0 : variant->key.block[0], any ? 0 : variant->key.block[1], any ? 0 : variant->key.block[2] },

@@ -244,6 +244,7 @@ void cpu_block_run_destroy(struct block_run *run)
 	free(run->groups);
 	if (run->local)
 		munmap(run->local, run->local_bytes + GUARD);
+	free(run->block.context);
 	if (run->shared_map)
 		munmap(run->shared_map, run->shared_map_bytes);
 	text_fini(&run->printed);
@@ -266,6 +267,20 @@ static bool need_local(struct block_run *run, uint64_t bytes)
 	}
 	mprotect(run->local + bytes, GUARD, PROT_NONE);
 	run->local_bytes = bytes;
+	return true;
+}
+
+static bool need_context(struct block_run *run, size_t bytes)
+{
+	if (bytes <= run->context_bytes)
+		return true;
+	free(run->block.context);
+	run->context_bytes = 0;
+	bytes = align_up(bytes, 4096);
+	run->block.context = aligned_alloc(4096, bytes);
+	if (!run->block.context)
+		return false;
+	run->context_bytes = bytes;
 	return true;
 }
 
@@ -349,7 +364,8 @@ bool cpu_run_bind(struct block_run *run, struct launch *launch, struct fiber *ho
 	run->lane_shift = info->flags & KERNEL_SUSPENDS ? (uint32_t)__builtin_ctz(info->lanes) : 31;
 	run->group_count = (threads + run->lanes - 1) / run->lanes;
 	run->direct = run->group_count == 1 && !launch->concurrent;
-	if (!need_local(run, block->local_stride * threads) || !need_groups(run, run->group_count))
+	size_t context = (size_t)info->context_bytes * ((threads + info->lanes - 1) / info->lanes);
+	if (!need_local(run, block->local_stride * threads) || !need_context(run, context) || !need_groups(run, run->group_count))
 		return false;
 	block->local = run->local;
 	size_t stack = (run->lanes == 1 ? THREAD_STACK : GROUP_STACK) +

@@ -1,0 +1,183 @@
+/* What becomes of barriers (src/ir/region.c, src/codegen/fission.c): where a block can run as regions in one call, that it does, with
+ * nothing kept in between that need not be; where it cannot, that its groups still wait on fibers. */
+#include "codegen/codegen.h"
+
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define HEAD ".version 8.0\n.target sm_80\n.address_size 64\n"                                                         \
+	     ".visible .entry k(.param .u64 in, .param .u64 out, .param .u32 n) {\n"                                        \
+	     ".reg .pred %p<4>;\n.reg .b32 %r<16>;\n.reg .f32 %f<4>;\n.reg .b64 %rd<8>;\n.shared .align 4 .b8 s[1024];\n" \
+	     "ld.param.u64 %rd1, [in];\nld.param.u64 %rd2, [out];\nld.param.u32 %r1, [n];\n"                               \
+	     "mov.u32 %r2, %tid.x;\nshl.b32 %r3, %r2, 2;\nmov.u32 %r4, s;\nadd.s32 %r4, %r4, %r3;\n"                        \
+	     "mul.wide.u32 %rd3, %r2, 4;\nadd.s64 %rd4, %rd1, %rd3;\nadd.s64 %rd5, %rd2, %rd3;\n"
+#define TAIL "ret;\n}\n"
+
+/* A tree in shared memory: a loop that the whole block agrees on, with a barrier in it. */
+#define TREE                                                                                                            \
+	"ld.global.f32 %f1, [%rd4];\nst.shared.f32 [%r4], %f1;\nbar.sync 0;\nmov.u32 %r5, 128;\n"                            \
+	"again: setp.ge.u32 %p1, %r2, %r5;\n@%p1 bra wait;\nshl.b32 %r6, %r5, 2;\nadd.s32 %r6, %r4, %r6;\n"                  \
+	"ld.shared.f32 %f1, [%r4];\nld.shared.f32 %f2, [%r6];\nadd.f32 %f1, %f1, %f2;\nst.shared.f32 [%r4], %f1;\n"          \
+	"wait: bar.sync 0;\nshr.u32 %r5, %r5, 1;\nsetp.ne.u32 %p2, %r5, 0;\n@%p2 bra again;\n"                               \
+	"ld.shared.f32 %f1, [%r4];\nst.global.f32 [%rd5], %f1;\n"
+
+static struct compile_options shape(uint32_t x)
+{
+	return (struct compile_options){ .opt_level = 2, .vector = 8, .block = { x, x ? 1 : 0, x ? 1 : 0 } };
+}
+
+struct outcome {
+	struct kernel_info info;
+	char *ir, *llvm;
+};
+
+static struct outcome compile(const char *text, struct compile_options options)
+{
+	struct ptx_diagnostic diagnostic = { 0 };
+	struct ptx_module *module = ptx_parse(text, strlen(text), "test.ptx", &diagnostic);
+	if (!module)
+		fail_msg("%s", diagnostic.message);
+	const struct compiler *compiler = dragoman_compiler();
+	struct compile_result result;
+	const struct ptx_function *kernel = module->functions.data[0];
+	if (!compiler->compile(module, kernel, &options, &result, &diagnostic))
+		fail_msg("%s", diagnostic.message);
+	struct outcome outcome = { .info = result.info };
+	outcome.ir = compiler->dump(module, kernel, &options, "ir", &diagnostic);
+	outcome.llvm = compiler->dump(module, kernel, &options, "llvm", &diagnostic);
+	assert_non_null(outcome.ir);
+	assert_non_null(outcome.llvm);
+	free(result.object);
+	free(result.symbols);
+	ptx_destroy(module);
+	ptx_diagnostic_fini(&diagnostic);
+	return outcome;
+}
+
+static void outcome_fini(struct outcome *outcome)
+{
+	free(outcome->ir);
+	free(outcome->llvm);
+}
+
+static unsigned count(const char *text, const char *what)
+{
+	unsigned found = 0;
+	for (; (text = strstr(text, what)); text += strlen(what))
+		found++;
+	return found;
+}
+
+/* ---- blocks that are cut ------------------------------------------------------------------------------------------- */
+
+static void test_uniform_loop(void **state)
+{
+	(void)state;
+	static const uint32_t shapes[] = { 256, 200, 0 };
+	for (size_t i = 0; i < ARRAY_LENGTH(shapes); i++) {
+		struct outcome o = compile(HEAD TREE TAIL, shape(shapes[i]));
+		assert_int_equal(o.info.flags & KERNEL_SUSPENDS, 0);
+		/* the entry, the loop's head, what follows each of two barriers */
+		assert_non_null(strstr(o.ir, "4 regions between barriers"));
+		outcome_fini(&o);
+	}
+}
+
+/* Nothing of the tree but the loop's counter lives across its barriers, and the block agrees on that: there is no context. */
+static void test_context_is_small(void **state)
+{
+	(void)state;
+	struct outcome o = compile(HEAD TREE TAIL, shape(256));
+	assert_int_equal(o.info.context_bytes, 0);
+	outcome_fini(&o);
+	/* and here one float a lane */
+	o = compile(HEAD "ld.global.f32 %f1, [%rd4];\nst.shared.f32 [%r4], %f1;\nbar.sync 0;\nld.shared.f32 %f2, [s];\n"
+			 "add.f32 %f1, %f1, %f2;\nst.global.f32 [%rd5], %f1;\n" TAIL, shape(256));
+	assert_int_equal(o.info.context_bytes, 128);
+	outcome_fini(&o);
+}
+
+/* Threads that have left do not keep the others from being cut. */
+static void test_early_exit(void **state)
+{
+	(void)state;
+	struct outcome o = compile(HEAD "setp.ge.u32 %p3, %r2, %r1;\n@%p3 bra gone;\n" TREE "gone: ret;\n}\n", shape(256));
+	assert_int_equal(o.info.flags & KERNEL_SUSPENDS, 0);
+	assert_int_equal(o.info.context_bytes, 128); /* the mask: 32 lanes of 4 bytes */
+	outcome_fini(&o);
+}
+
+static void test_reduction(void **state)
+{
+	(void)state;
+	struct outcome o = compile(HEAD "setp.lt.u32 %p1, %r2, %r1;\nbar.red.popc.u32 %r5, 0, %p1;\nst.global.u32 [%rd5], %r5;\n" TAIL,
+				   shape(256));
+	assert_int_equal(o.info.flags & KERNEL_SUSPENDS, 0);
+	outcome_fini(&o);
+}
+
+/* A block that is one group needs no barrier, and no regions. */
+static void test_one_group(void **state)
+{
+	(void)state;
+	struct outcome o = compile(HEAD TREE TAIL, shape(32));
+	assert_int_equal(o.info.flags & KERNEL_SUSPENDS, 0);
+	assert_int_equal(o.info.context_bytes, 0);
+	assert_non_null(strstr(o.ir, "barriers: one group"));
+	outcome_fini(&o);
+}
+
+/* ---- blocks that are not --------------------------------------------------------------------------------------------- */
+
+static void test_fibers(void **state)
+{
+	(void)state;
+	static const char *const texts[] = {
+		/* half of the block is at another barrier */
+		HEAD "setp.lt.u32 %p1, %r2, 128;\n@%p1 bra low;\nbar.sync 0;\nbra end;\nlow: st.shared.u32 [%r4], %r2;\nbar.sync 0;\n"
+		     "end: st.global.u32 [%rd5], %r2;\n" TAIL,
+		/* not all threads meet */
+		HEAD "bar.sync 1, 64;\nst.global.u32 [%rd5], %r2;\n" TAIL,
+		HEAD "bar.arrive 1, 256;\nbar.sync 0;\nst.global.u32 [%rd5], %r2;\n" TAIL,
+		/* how often depends on what a warp has voted */
+		HEAD "setp.lt.u32 %p1, %r2, %r1;\nagain: bar.sync 0;\nvote.sync.any.pred %p2, %p1, -1;\n@%p2 bra again;\nbar.sync 0;\n"
+		     "st.global.u32 [%rd5], %r2;\n" TAIL,
+		/* a thread waits for another that comes later */
+		HEAD "again: ld.volatile.shared.u32 %r5, [s];\nsetp.eq.u32 %p1, %r5, 0;\n@%p1 bra again;\nbar.sync 0;\n"
+		     "st.global.u32 [%rd5], %r2;\n" TAIL,
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
+		struct outcome o = compile(texts[i], shape(256));
+		if (!(o.info.flags & KERNEL_SUSPENDS) || o.info.context_bytes)
+			fail_msg("kernel %zu does not wait on fibers:\n%s", i, o.ir);
+		outcome_fini(&o);
+	}
+}
+
+/* ---- masks ---------------------------------------------------------------------------------------------------------------- */
+
+/* Behind an if all lanes are back: what follows needs no mask. Inside, an access has one only where not all lanes came. */
+static void test_masks_end(void **state)
+{
+	(void)state;
+	struct outcome o = compile(HEAD "setp.lt.u32 %p1, %r2, %r1;\n@!%p1 bra join;\nst.shared.u32 [%r4], %r2;\n"
+					"join: ld.global.u32 %r5, [%rd4];\nst.global.u32 [%rd5], %r5;\nadd.s32 %r5, %r5, 1;\n"
+					"st.global.u32 [%rd5+4096], %r5;\n" TAIL, shape(256));
+	assert_int_equal(count(o.llvm, "call void @llvm.masked.store"), 1); /* a vector of lanes: no barrier, no warp */
+	assert_int_equal(count(o.llvm, "@llvm.masked.load"), 0);
+	assert_true(count(o.llvm, "store <8 x i32>") >= 3);
+	outcome_fini(&o);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_uniform_loop), cmocka_unit_test(test_context_is_small), cmocka_unit_test(test_early_exit),
+		cmocka_unit_test(test_reduction),    cmocka_unit_test(test_one_group),        cmocka_unit_test(test_fibers),
+		cmocka_unit_test(test_masks_end),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
