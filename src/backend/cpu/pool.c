@@ -204,10 +204,11 @@ static uint32_t run_item(struct worker *worker, struct command *command, uint32_
 static void publish_next(struct device *device, struct command *command)
 {
 	struct pool *pool = &device->pool;
+	uint32_t items = command->items; /* others may be through with it as soon as they see it */
 	atomic_store_explicit(&command->order, atomic_fetch_add(&pool->published, 1) + 1, memory_order_relaxed);
-	atomic_store_explicit(&command->unfinished, command->items, memory_order_relaxed);
-	atomic_store(&command->remaining, command->items);
-	if (command->items > 1)
+	atomic_store_explicit(&command->unfinished, items, memory_order_relaxed);
+	atomic_store(&command->remaining, items);
+	if (items > 1)
 		cpu_pool_wake(device);
 }
 
