@@ -52,6 +52,7 @@ static const char *const kernels[] = {
 	/* 1 and 2, then the tail: inner's child 31, its own tail 30, then 40 */
 	KERNEL("tails") START("inner", "1", "1", "3", "30", "%p") START("note", "1", "1", "3", "40", "%p") START("note", "1", "1", "0", "1", "%p")
 		START("note", "1", "1", "0", "2", "%p") "  ret; }\n",
+	KERNEL("astray") "  mov.u64 %p, 16;\n" START("step", "1", "1", "0", "1", "%p") "  ret; }\n",
 	/* every thread of every block: its children are in order, whatever the others do */
 	KERNEL("crowd") "  mov.u32 %i, %tid.x; mov.u32 %v, %ctaid.x; mov.u32 %n, %ntid.x; mad.lo.u32 %i, %v, %n, %i; mul.wide.u32 %o, %i, 256; add.u64 %p, %p, %o;\n"
 		START("step", "2", "32", "0", "1", "%p") START("step", "2", "32", "1", "2", "%p") START("step", "2", "32", "2", "3", "%p") "  ret; }\n",
@@ -196,6 +197,13 @@ static void test_streams(void)
 		CHECK_INT(words[1024 + i], expected[i]);
 }
 
+/* Last: the error of a child is its parent's, and stays. */
+static void test_failing_child(void)
+{
+	CHECK_OK(launch("astray", 1, 1, 0, NULL));
+	CHECK_INT(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
 int main(void)
 {
 	CUcontext context;
@@ -213,5 +221,6 @@ int main(void)
 	test_order();
 	test_crowd();
 	test_streams();
+	test_failing_child();
 	return check_end();
 }
