@@ -169,7 +169,8 @@ void ir_find_order(struct ir_func *func);   /* order, loops, idom, ipdom; drops 
 void ir_build_ssa(struct ir_func *func, uint32_t variable_count, const enum ptx_type *variable_types);
 void ir_choose_lanes(struct ir_func *func); /* width and chunks, from the options and what the kernel does */
 void ir_analyze(struct ir_func *func);
-/* Finds loops that wait; true where lanes of a group may wait for one another, so that it takes the scalar form. */
+/* Finds loops that wait; true where lanes of a group may wait for one another, in such a loop or at barriers on ways of their own, so
+ * that the kernel takes the scalar form. */
 bool ir_find_waiting(struct ir_func *func);
 /* Could a chunk of such 32-bit numbers come round to where it began? Then it is not affine in 64 bits. */
 bool ir_stride_is_far(int64_t stride);

@@ -173,6 +173,97 @@ static bool entered_alone(const struct ir_func *func, const struct ir_loop *loop
 	return false;
 }
 
+/* ---- barriers that lanes come to on ways of their own -------------------------------------------------------------------- */
+
+/* barrier.sync and .red without .aligned (9.7.13.1): each thread comes to one by itself, perhaps to one elsewhere in the code. */
+static bool is_own_barrier(const struct ir_inst *inst)
+{
+	if (inst->op != IR_PTX)
+		return false;
+	const struct ptx_form *form = inst->ptx->form;
+	return form->row->opcode_id == OP_barrier && !ptx_has(form, MOD_aligned) && !ptx_has(form, MOD_arrive) && !ptx_has(form, MOD_cluster);
+}
+
+static unsigned count_barriers(const struct ir_block *b)
+{
+	unsigned count = 0;
+	for (size_t i = 0; i < b->insts.count; i++)
+		count += b->insts.data[i].op == IR_PTX && b->insts.data[i].ptx->form->row->flags & ISA_BARRIER;
+	return count;
+}
+
+/* Marks the blocks from which a marked one can be reached; ways through `barred` do not count. */
+static void mark_above(const struct ir_func *func, bool *marked, uint32_t barred)
+{
+	for (bool changed = true; changed;) {
+		changed = false;
+		for (uint32_t i = func->order_count; i-- > 0;) {
+			uint32_t block = func->order[i];
+			const struct ir_block *b = &func->blocks.data[block];
+			for (uint32_t s = 0; s < b->succ_count && !marked[block] && block != barred; s++)
+				if (marked[b->succs[s]])
+					marked[block] = changed = true;
+		}
+	}
+}
+
+/* May lanes part above `block`, whose barrier some wait at, while others go to another barrier and never come here? As one
+ * group the first would wait for the others, which wait for them. */
+static bool lanes_meet_elsewhere(const struct ir_func *func, uint32_t block, bool *marked)
+{
+	size_t count = func->blocks.count;
+	bool *above = marked, *around = marked + count, *elsewhere = marked + 2 * count;
+	memset(marked, 0, 3 * count);
+	above[block] = around[1] = true; /* block 1 is the exit */
+	for (uint32_t i = 0; i < func->order_count; i++)
+		elsewhere[func->order[i]] = func->order[i] != block && count_barriers(&func->blocks.data[func->order[i]]);
+	mark_above(func, above, IR_NONE);
+	mark_above(func, around, block);
+	mark_above(func, elsewhere, block);
+	for (uint32_t i = 0; i < func->order_count; i++) {
+		const struct ir_block *b = &func->blocks.data[func->order[i]];
+		bool here = false, there = false;
+		for (uint32_t s = 0; s < b->succ_count && b->divergent; s++) {
+			here |= above[b->succs[s]];
+			there |= b->succs[s] != block && around[b->succs[s]] && elsewhere[b->succs[s]];
+		}
+		if (here && there && func->order[i] != block)
+			return true;
+	}
+	return false;
+}
+
+static bool guard_varies(const struct ir_func *func, const struct ir_inst *inst)
+{
+	for (unsigned i = 0; i < inst->use_count; i++)
+		if (!inst->uses[i].operand && inst->uses[i].value != IR_NONE && func->values.data[inst->uses[i].value].shape.kind != IR_UNIFORM)
+			return true;
+	return false;
+}
+
+static bool lanes_meet_apart(const struct ir_func *func)
+{
+	unsigned barriers = 0;
+	bool apart = false;
+	for (uint32_t i = 0; i < func->order_count; i++)
+		barriers += count_barriers(&func->blocks.data[func->order[i]]);
+	if (barriers < 2)
+		return false;
+	bool *marked = calloc(func->blocks.count + 1, 3);
+	for (uint32_t i = 0; i < func->order_count && !apart; i++) {
+		const struct ir_block *b = &func->blocks.data[func->order[i]];
+		bool own = false;
+		for (size_t j = 0; j < b->insts.count && !apart; j++)
+			if (is_own_barrier(&b->insts.data[j])) {
+				apart = guard_varies(func, &b->insts.data[j]);
+				own = true;
+			}
+		apart |= own && lanes_meet_elsewhere(func, func->order[i], marked);
+	}
+	free(marked);
+	return apart;
+}
+
 bool ir_find_waiting(struct ir_func *func)
 {
 	bool apart = false;
@@ -185,5 +276,5 @@ bool ir_find_waiting(struct ir_func *func)
 		apart |= loop->waits && (divergent || loop->divergent) && !entered_alone(func, loop);
 	}
 	free(waiting);
-	return apart;
+	return apart || lanes_meet_apart(func);
 }
