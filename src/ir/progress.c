@@ -222,13 +222,12 @@ static bool lanes_meet_elsewhere(const struct ir_func *func, uint32_t block, boo
 	mark_above(func, elsewhere, block);
 	for (uint32_t i = 0; i < func->order_count; i++) {
 		const struct ir_block *b = &func->blocks.data[func->order[i]];
-		bool here = false, there = false;
-		for (uint32_t s = 0; s < b->succ_count && b->divergent; s++) {
-			here |= above[b->succs[s]];
-			there |= b->succs[s] != block && around[b->succs[s]] && elsewhere[b->succs[s]];
-		}
-		if (here && there && func->order[i] != block)
-			return true;
+		if (!b->divergent || func->order[i] == block)
+			continue;
+		for (uint32_t s = 0; s < b->succ_count; s++)
+			for (uint32_t t = 0; t < b->succ_count; t++)
+				if (b->succs[s] != b->succs[t] && above[b->succs[s]] && around[b->succs[t]] && elsewhere[b->succs[t]])
+					return true;
 	}
 	return false;
 }
