@@ -237,6 +237,27 @@ static LLVMValueRef add_together(struct emitter *e, const struct atomic *a)
 
 /* ---- the opcodes --------------------------------------------------------------------------------------------------- */
 
+/* One lane after the other. In shared memory, where an operation takes less time than a branch, there are none as long as all lanes take part. */
+static void each_lane(struct emitter *e, struct atomic *a)
+{
+	LLVMValueRef mask = e->mask;
+	if (!mask || e->w == 1 || !a->shared) {
+		for_each_active_lane(e, atomic_lane, a);
+		return;
+	}
+	LLVMBasicBlockRef whole = new_block(e, "whole"), part = new_block(e, "part"), after = new_block(e, "after");
+	LLVMBuildCondBr(e->b, all_lanes(e, mask), whole, part);
+	LLVMPositionBuilderAtEnd(e->b, whole);
+	e->mask = NULL;
+	for_each_active_lane(e, atomic_lane, a);
+	e->mask = mask;
+	LLVMBuildBr(e->b, after);
+	LLVMPositionBuilderAtEnd(e->b, part);
+	for_each_active_lane(e, atomic_lane, a);
+	LLVMBuildBr(e->b, after);
+	LLVMPositionBuilderAtEnd(e->b, after);
+}
+
 /* Old values as a piece, where they are wanted. */
 static LLVMValueRef run_atomic(struct emitter *e, struct atomic *a)
 {
@@ -244,7 +265,7 @@ static LLVMValueRef run_atomic(struct emitter *e, struct atomic *a)
 	if (together && a->address.kind == ADDRESS_ONE)
 		return add_together(e, a);
 	a->slot = a->returns ? lane_words(e) : NULL;
-	for_each_active_lane(e, atomic_lane, a);
+	each_lane(e, a);
 	if (!a->slot)
 		return NULL;
 	LLVMValueRef old = LLVMBuildLoad2(e->b, piece_of(e, a->lane), a->slot, "");
@@ -273,12 +294,21 @@ static LLVMValueRef atomic_operand(struct emitter *e, const struct ptx_operand *
 	return value_of(e, op, bits_of(type));
 }
 
+/* Programs compiled without care ask for old values that nobody reads. */
+static bool is_read(struct emitter *e, const struct ptx_operand *d)
+{
+	for (unsigned i = 0; d->kind == PTX_OP_REGISTER && i < e->inst->def_count; i++)
+		if (e->inst->defs[i].operand == d)
+			return e->ir->values.data[e->inst->defs[i].value].uses;
+	return d->kind != PTX_OP_SINK;
+}
+
 /* Operands from `at` on are [a], b and for cas c; d is before them where the old value is returned. */
 static void emit_atomic(struct emitter *e, const struct ptx_instruction *in, unsigned at)
 {
 	const struct ptx_operand *b = operand(e, at + 1), *d = at ? operand(e, 0) : NULL;
 	enum ptx_space space = in->form->space;
-	struct atomic a = { .operation = atomic_operation(e), .type = form_type(in), .ordering = ordering_of(e), .returns = d && d->kind != PTX_OP_SINK };
+	struct atomic a = { .operation = atomic_operation(e), .type = form_type(in), .ordering = ordering_of(e), .returns = d && is_read(e, d) };
 	unsigned count = b->kind == PTX_OP_VECTOR ? b->part_count : 1, bytes = ptx_type_bits(a.type) / 8;
 	a.shared = space == PTX_SPACE_SHARED;
 	a.flushes = a.type == PTX_F32 && !a.shared;
