@@ -27,6 +27,7 @@ struct fission {
 	uint32_t region;
 	struct home *homes;       /* by value */
 	struct need *needs;       /* by region: values that it reads where it begins, definitions first */
+	bool *vectors;            /* by value: is more of it read than its chunks' first lanes? */
 	uint32_t *needed_in;      /* by value: the last region, + 1, whose list it has been put on */
 	LLVMBasicBlockRef *entry; /* by region */
 	LLVMBasicBlockRef *leave; /* by region that the current one goes on to; NULL: it does not */
@@ -67,6 +68,76 @@ uint32_t fission_context_bytes(struct emitter *e)
 }
 
 /* ---- homes ---------------------------------------------------------------------------------------------------- */
+
+/* Is the number whole for each chunk by its first lane's? Then it is kept so. */
+static bool is_kept_by_base(struct emitter *e, uint32_t value)
+{
+	const struct ir_value *v = &e->ir->values.data[value];
+	return v->shape.kind == IR_AFFINE && v->type != PTX_PRED && (v->shape.exact || !e->state->fission->vectors[value]);
+}
+
+/* Does the instruction look at more of an index that is good for addresses than its first lane's? (emit_lanes and emit_address) */
+static bool reads_vector(struct emitter *e, const struct ir_inst *inst, const struct ir_use *use)
+{
+	if (inst->mode != IR_MODE_LANES || !use->operand)
+		return true;
+	const struct ir_value *v = &e->ir->values.data[use->value];
+	bool pure = inst->op == IR_COPY || inst->ptx->form->row->flags & ISA_PURE, affine = pure && inst->def_count, exact = true, read = false;
+	for (unsigned d = 0; d < inst->def_count; d++) {
+		const struct ir_value *of = &e->ir->values.data[inst->defs[d].value];
+		affine &= of->shape.kind == IR_AFFINE && inst->defs[d].old == IR_NONE;
+		exact &= of->shape.exact && of->type != PTX_PRED;
+		read |= e->state->fission->vectors[inst->defs[d].value];
+	}
+	if (affine)
+		return !exact && read;
+	if (inst->op != IR_PTX || (inst->ptx->form->row->opcode_id != OP_ld && inst->ptx->form->row->opcode_id != OP_st) ||
+	    ptx_type_bits(v->type) != 64)
+		return true;
+	for (unsigned i = 0; i < inst->ptx->operand_count; i++) {
+		const struct ptx_operand *op = &inst->ptx->operands[i];
+		if (op->kind == PTX_OP_ADDRESS && &op->parts[0] == use->operand)
+			return false;
+	}
+	return true;
+}
+
+static void find_vectors_of_block(struct emitter *e, const struct ir_block *b, bool *changed)
+{
+	bool *vectors = e->state->fission->vectors;
+	for (size_t j = 0; j < b->insts.count; j++) {
+		const struct ir_inst *inst = &b->insts.data[j];
+		for (unsigned u = 0; u < inst->use_count; u++)
+			if (inst->uses[u].value != IR_NONE && !vectors[inst->uses[u].value] && reads_vector(e, inst, &inst->uses[u]))
+				vectors[inst->uses[u].value] = *changed = true;
+		for (unsigned d = 0; d < inst->def_count; d++)
+			if (inst->defs[d].old != IR_NONE && !vectors[inst->defs[d].old])
+				vectors[inst->defs[d].old] = *changed = true;
+	}
+	if (b->condition != IR_NONE && !vectors[b->condition])
+		vectors[b->condition] = *changed = true;
+	for (size_t q = 0; q < b->phis.count; q++) {
+		uint32_t value = b->phis.data[q].value;
+		const struct ir_value *v = &e->ir->values.data[value];
+		if (v->shape.kind == IR_AFFINE && v->type != PTX_PRED && (v->shape.exact || !vectors[value]))
+			continue;
+		for (size_t p = 0; p < b->preds.count; p++) {
+			uint32_t argument = b->phis.data[q].arguments[p];
+			if (argument != IR_NONE && !vectors[argument])
+				vectors[argument] = *changed = true;
+		}
+	}
+}
+
+/* Of which values more is read than each chunk's first lane. */
+static void find_vectors(struct emitter *e)
+{
+	for (bool changed = true; changed;) {
+		changed = false;
+		for (uint32_t i = e->ir->order_count; i-- > 0;)
+			find_vectors_of_block(e, &e->ir->blocks.data[e->ir->order[i]], &changed);
+	}
+}
 
 static const struct ir_inst *definition(struct emitter *e, uint32_t value)
 {
@@ -134,6 +205,8 @@ static void give_home(struct emitter *e, uint32_t value)
 		bool bases = v->shape.kind == IR_AFFINE;
 		if (v->shape.kind == IR_UNIFORM)
 			home->offset = take_context(f, scalar, scalar);
+		else if (is_kept_by_base(e, value))
+			home->offset = take_context(f, e->chunks * scalar, scalar);
 		else
 			home->offset = take_context(f, e->chunks * (vector + (bases ? scalar : 0)), vector);
 	}
@@ -158,8 +231,12 @@ LLVMValueRef *fission_home(struct emitter *e, uint32_t value)
 	}
 	uint32_t vector = lane_bytes(e, value, true) * e->width, scalar = lane_bytes(e, value, false);
 	const struct ir_shape shape = e->ir->values.data[value].shape;
-	slots[0] = context_at(e, home->offset);
-	for (unsigned c = 0; c < e->chunks && shape.kind != IR_UNIFORM; c++) {
+	bool by_base = is_kept_by_base(e, value);
+	if (shape.kind == IR_UNIFORM)
+		slots[0] = context_at(e, home->offset);
+	for (unsigned c = 0; c < e->chunks && by_base; c++)
+		slots[e->chunks + c] = context_at(e, home->offset + c * scalar);
+	for (unsigned c = 0; c < e->chunks && shape.kind != IR_UNIFORM && !by_base; c++) {
 		slots[c] = context_at(e, home->offset + c * vector);
 		if (shape.kind == IR_AFFINE)
 			slots[e->chunks + c] = context_at(e, home->offset + e->chunks * vector + c * scalar);
@@ -293,6 +370,8 @@ bool fission_prepare(struct emitter *e)
 	f->homes = arena_array(s->arena, struct home, e->ir->values.count + 1);
 	f->needs = arena_array(s->arena, struct need, regions);
 	f->needed_in = arena_array(s->arena, uint32_t, e->ir->values.count + 1);
+	f->vectors = arena_array(s->arena, bool, e->ir->values.count + 1);
+	find_vectors(e);
 	f->entry = arena_array(s->arena, LLVMBasicBlockRef, regions);
 	f->leave = arena_array(s->arena, LLVMBasicBlockRef, regions);
 	f->entry[0] = s->group_head;

@@ -128,7 +128,8 @@ void begin_groups(struct emitter *e, LLVMBasicBlockRef from, LLVMBasicBlockRef a
 /* fission.c */
 bool fission_prepare(struct emitter *e);                 /* false: barriers must switch fibers after all */
 bool fission_crosses(struct emitter *e, uint32_t value, uint32_t block); /* is it defined in another region? */
-LLVMValueRef *fission_home(struct emitter *e, uint32_t value); /* slots in the current group's context; NULL: none */
+LLVMValueRef *fission_home(struct emitter *e, uint32_t value); /* slots in the current group's context, NULL ones for vectors that are
+	not kept; NULL: no home */
 bool fission_leads(struct emitter *e, uint32_t node);    /* does going to the node leave the region? */
 LLVMBasicBlockRef fission_leave(struct emitter *e, uint32_t node);
 void fission_begin_region(struct emitter *e, uint32_t region);

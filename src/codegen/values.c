@@ -309,7 +309,7 @@ void store_value(struct emitter *e, uint32_t value, LLVMValueRef const *slots)
 		return;
 	}
 	for (unsigned c = 0; c < e->chunks; c++) {
-		if (code->chunk[c])
+		if (code->chunk[c] && slots[c])
 			store_slot(e, value, slots[c], code->chunk[c], true);
 		if (v->shape.kind == IR_AFFINE && code->base[c])
 			store_slot(e, value, slots[e->chunks + c], code->base[c], false);
@@ -348,7 +348,7 @@ void load_value(struct emitter *e, uint32_t value, LLVMValueRef const *slots)
 				continue;
 			}
 		}
-		code->chunk[c] = load_slot(e, value, slots[c], true);
+		code->chunk[c] = slots[c] ? load_slot(e, value, slots[c], true) : NULL; /* nobody reads it */
 	}
 }
 
@@ -409,7 +409,7 @@ void store_phi(struct emitter *e, uint32_t phi, uint32_t argument, const struct 
 			if (!whole)
 				a = LLVMBuildSelect(e->b, any, a, load_slot(e, phi, slots[slot], false), "");
 			store_slot(e, phi, slots[slot], a, false);
-			if (v->shape.kind == IR_UNIFORM || (v->shape.exact && v->type != PTX_PRED))
+			if (v->shape.kind == IR_UNIFORM || (v->shape.exact && v->type != PTX_PRED) || !slots[c])
 				continue;
 		}
 		LLVMValueRef a = argument_or_zero(e, phi, argument, true, c);

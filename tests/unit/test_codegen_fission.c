@@ -100,6 +100,19 @@ static void test_context_is_small(void **state)
 	outcome_fini(&o);
 }
 
+/* An index that goes on from round to round is kept as its chunks' first lanes: 4 of 8 bytes, where nothing but addresses comes of it. */
+static void test_indices_are_small(void **state)
+{
+	(void)state;
+	struct outcome o = compile(HEAD "mov.u32 %r5, 0;\n"
+					"again: ld.global.f32 %f1, [%rd4];\nst.shared.f32 [%r4], %f1;\nbar.sync 0;\nld.shared.f32 %f2, [s];\n"
+					"st.global.f32 [%rd5], %f2;\nadd.s64 %rd4, %rd4, 1024;\nadd.s32 %r5, %r5, 1;\nbar.sync 0;\n"
+					"setp.ne.u32 %p2, %r5, %r1;\n@%p2 bra again;\n" TAIL, shape(256));
+	assert_int_equal(o.info.flags & KERNEL_SUSPENDS, 0);
+	assert_in_range(o.info.context_bytes, 32, 64);
+	outcome_fini(&o);
+}
+
 /* Threads that have left do not keep the others from being cut. */
 static void test_early_exit(void **state)
 {
@@ -177,7 +190,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_uniform_loop), cmocka_unit_test(test_context_is_small), cmocka_unit_test(test_early_exit),
 		cmocka_unit_test(test_reduction),    cmocka_unit_test(test_one_group),        cmocka_unit_test(test_fibers),
-		cmocka_unit_test(test_masks_end),
+		cmocka_unit_test(test_masks_end),    cmocka_unit_test(test_indices_are_small),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
