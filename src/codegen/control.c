@@ -95,11 +95,19 @@ static void make_slots(struct emitter *e)
 	}
 }
 
-static void make_blocks(struct emitter *e)
+static uint32_t region_of(struct emitter *e, uint32_t node)
+{
+	uint32_t blocks = (uint32_t)e->ir->blocks.count;
+	return e->ir->blocks.data[node < blocks ? node : e->ir->loops.data[node - blocks].header].region;
+}
+
+static void make_blocks(struct emitter *e, uint32_t region)
 {
 	struct emitter_state *s = e->state;
 	for (uint32_t i = 0; i < s->plan.sequence_count; i++) {
 		uint32_t node = s->plan.sequence[i];
+		if (region != IR_NONE && node != 1 && region_of(e, node) != region)
+			continue;
 		struct block_code *code = &s->nodes[node];
 		if (node == 1 || fission_leads(e, node)) { /* the former is the end of the group's loop */
 			code->entry = code->body = s->group_next;
@@ -318,12 +326,6 @@ static void emit_latch(struct emitter *e, uint32_t node)
 	LLVMBuildCondBr(e->b, any_of(e, &waiting), loop->irreducible ? header->entry : header->body, after);
 }
 
-static uint32_t region_of(struct emitter *e, uint32_t node)
-{
-	uint32_t blocks = (uint32_t)e->ir->blocks.count;
-	return e->ir->blocks.data[node < blocks ? node : e->ir->loops.data[node - blocks].header].region;
-}
-
 static bool heads_loop(struct emitter *e, uint32_t block)
 {
 	uint32_t l = e->ir->blocks.data[block].loop;
@@ -419,8 +421,8 @@ void emit_blocks(struct emitter *e)
 {
 	struct emitter_state *s = e->state;
 	make_slots(e);
-	make_blocks(e);
 	if (!s->fission) {
+		make_blocks(e, IR_NONE);
 		clear_slots(e, IR_NONE); /* the builder stands in the group's head */
 		LLVMBuildBr(e->b, s->nodes[0].entry);
 		emit_nodes(e, IR_NONE);
@@ -428,9 +430,11 @@ void emit_blocks(struct emitter *e)
 	}
 	for (uint32_t r = 0; r < e->ir->region_count && !s->failed; r++) {
 		fission_begin_region(e, r);
-		clear_slots(e, r);
-		s->nodes[1].entry = s->nodes[1].body = s->group_next;
-		emit_nodes(e, r);
+		for (uint32_t copy = 0; !s->failed && fission_begin_groups(e, copy); copy++) {
+			make_blocks(e, r);
+			clear_slots(e, r);
+			emit_nodes(e, r);
+		}
 		fission_end_region(e);
 	}
 }

@@ -16,7 +16,10 @@
 #include "codegen/state.h"
 #include "isa_emit.h"
 
-enum { REMAKE_COST = 6 };
+enum {
+	REMAKE_COST = 6,
+	APART_MOST = 600 /* instructions times chunks of all groups of a region */
+};
 
 struct need {
 	uint32_t *data;
@@ -30,7 +33,9 @@ struct fission {
 	bool *vectors;            /* by value: is more of it read than its chunks' first lanes? */
 	uint32_t *needed_in;      /* by value: the last region, + 1, whose list it has been put on */
 	LLVMBasicBlockRef *entry; /* by region */
-	LLVMBasicBlockRef *leave; /* by region that the current one goes on to; NULL: it does not */
+	LLVMBasicBlockRef *leave; /* by region that the current group goes on to; NULL: it does not */
+	bool *goes;               /* by region that the current one goes on to */
+	bool apart;               /* the groups of the region have code of their own */
 	LLVMBasicBlockRef after;  /* behind the current region's loop */
 	LLVMValueRef context;     /* the current group's */
 	LLVMValueRef next;        /* slot: the region that is next */
@@ -374,6 +379,7 @@ bool fission_prepare(struct emitter *e)
 	find_vectors(e);
 	f->entry = arena_array(s->arena, LLVMBasicBlockRef, regions);
 	f->leave = arena_array(s->arena, LLVMBasicBlockRef, regions);
+	f->goes = arena_array(s->arena, bool, regions);
 	f->entry[0] = s->group_head;
 	for (uint32_t r = 1; r < regions; r++)
 		f->entry[r] = new_block(e, "region");
@@ -456,6 +462,7 @@ LLVMBasicBlockRef fission_leave(struct emitter *e, uint32_t node)
 		return f->leave[to];
 	LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b), some = new_block(e, "some");
 	f->leave[to] = new_block(e, "leave");
+	f->goes[to] = true;
 	LLVMPositionBuilderAtEnd(e->b, f->leave[to]);
 	LLVMBuildCondBr(e->b, end_masks(e, leader), some, e->state->group_next);
 	LLVMPositionBuilderAtEnd(e->b, some);
@@ -491,24 +498,95 @@ static LLVMValueRef group_context(struct emitter *e)
 	return LLVMBuildGEP2(e->b, int_type(e, 8), all, &at, 1, "context");
 }
 
+/* Is the branch decided by the number of the group: a comparison of an index along the lanes with a constant? */
+static bool is_known_by_group(struct emitter *e, const struct ir_block *b)
+{
+	const struct ir_inst *inst = b->condition == IR_NONE || !b->divergent ? NULL : definition(e, b->condition);
+	bool index = false, constant = false;
+	if (!inst || inst->op != IR_PTX || inst->ptx->form->row->opcode_id != OP_setp || inst->ptx->operand_count != 3)
+		return false;
+	for (unsigned i = 1; i < 3; i++)
+		constant |= inst->ptx->operands[i].kind == PTX_OP_IMMEDIATE;
+	for (unsigned u = 0; u < inst->use_count; u++) {
+		if (inst->uses[u].value == IR_NONE)
+			continue;
+		const struct ir_shape shape = e->ir->values.data[inst->uses[u].value].shape;
+		index |= shape.kind == IR_AFFINE && shape.linear && shape.exact && shape.low >= 0 && shape.high < 1024;
+		constant |= shape.kind == IR_UNIFORM && shape.low == shape.high;
+	}
+	return index && constant;
+}
+
+static uint32_t count_groups(struct emitter *e)
+{
+	const uint32_t *block = e->ir->options.block;
+	return (block[0] * block[1] * block[2] + e->lanes - 1) / e->lanes;
+}
+
+/* Small regions where that is so (the rounds of a reduction) have code for each group: most of it comes to nothing. */
+static bool groups_are_apart(struct emitter *e, uint32_t region)
+{
+	size_t insts = 0;
+	bool known = false;
+	for (uint32_t i = 0; i < e->ir->order_count; i++) {
+		const struct ir_block *b = &e->ir->blocks.data[e->ir->order[i]];
+		if (b->region != region)
+			continue;
+		insts += b->insts.count;
+		known |= is_known_by_group(e, b);
+	}
+	return known && e->ir->options.block[0] && insts * e->chunks * count_groups(e) <= APART_MOST;
+}
+
 void fission_begin_region(struct emitter *e, uint32_t region)
 {
 	struct emitter_state *s = e->state;
 	struct fission *f = s->fission;
-	uint32_t leader = e->ir->leaders[region];
 	f->region = region;
 	f->after = new_block(e, "after");
-	memset(f->leave, 0, e->ir->region_count * sizeof *f->leave);
-	s->node = leader;
+	f->apart = groups_are_apart(e, region);
+	memset(f->goes, 0, e->ir->region_count * sizeof *f->goes);
+	s->node = e->ir->leaders[region];
 	LLVMPositionBuilderAtEnd(e->b, f->entry[region]);
 	LLVMBuildStore(e->b, i32(e, e->ir->region_count), f->next);
 	LLVMBuildStore(e->b, i32(e, 0), f->true_count);
 	LLVMBuildStore(e->b, i32(e, 0), f->some_false);
 	read_needs(e, true);
-	begin_groups(e, f->entry[region], f->after);
+	s->group_next = f->entry[region];
+}
+
+static void begin_one_group(struct emitter *e, uint32_t group)
+{
+	struct emitter_state *s = e->state;
+	LLVMBasicBlockRef from = s->group_next;
+	s->group_head = new_block(e, "group");
+	s->group_next = new_block(e, "next");
+	e->first_thread = i32(e, group * e->lanes);
+	LLVMPositionBuilderAtEnd(e->b, from);
+	LLVMBuildBr(e->b, s->group_head);
+	if (group + 1 == count_groups(e)) {
+		LLVMPositionBuilderAtEnd(e->b, s->group_next);
+		LLVMBuildBr(e->b, s->fission->after);
+	}
+	LLVMPositionBuilderAtEnd(e->b, s->group_head);
+}
+
+bool fission_begin_groups(struct emitter *e, uint32_t copy)
+{
+	struct emitter_state *s = e->state;
+	struct fission *f = s->fission;
+	if (copy >= (f->apart ? count_groups(e) : 1))
+		return false;
+	s->node = e->ir->leaders[f->region];
+	memset(f->leave, 0, e->ir->region_count * sizeof *f->leave);
+	if (f->apart)
+		begin_one_group(e, copy);
+	else
+		begin_groups(e, f->entry[f->region], f->after);
 	f->context = group_context(e);
-	begin_masks(e, leader);
+	begin_masks(e, s->node);
 	read_needs(e, false);
+	return true;
 }
 
 void fission_reduce(struct emitter *e, LLVMValueRef bits)
@@ -551,7 +629,7 @@ void fission_end_region(struct emitter *e)
 	LLVMPositionBuilderAtEnd(e->b, f->after);
 	LLVMValueRef way = LLVMBuildSwitch(e->b, LLVMBuildLoad2(e->b, int_type(e, 32), f->next, ""), s->done, 2);
 	for (uint32_t r = 0; r < e->ir->region_count; r++) {
-		if (!f->leave[r])
+		if (!f->goes[r])
 			continue;
 		LLVMBasicBlockRef on = new_block(e, "on");
 		LLVMAddCase(way, i32(e, r), on);

@@ -133,6 +133,7 @@ LLVMValueRef *fission_home(struct emitter *e, uint32_t value); /* slots in the c
 bool fission_leads(struct emitter *e, uint32_t node);    /* does going to the node leave the region? */
 LLVMBasicBlockRef fission_leave(struct emitter *e, uint32_t node);
 void fission_begin_region(struct emitter *e, uint32_t region);
+bool fission_begin_groups(struct emitter *e, uint32_t copy); /* the region's code for all groups, or for each; false: no more */
 void fission_end_region(struct emitter *e);
 void fission_reduce(struct emitter *e, LLVMValueRef bits); /* bar.red: the lanes' predicates join the block's */
 uint32_t fission_context_bytes(struct emitter *e);
