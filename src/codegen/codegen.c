@@ -22,6 +22,9 @@ LLVMValueRef entry_alloca(struct emitter *e, LLVMTypeRef type, const char *name)
 	LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b);
 	LLVMPositionBuilderBefore(e->b, LLVMGetBasicBlockTerminator(e->state->prologue));
 	LLVMValueRef slot = LLVMBuildAlloca(e->b, type, name);
+	/* An array is one value a lane, which vectors write and read: 16 lanes of 64 bits are aligned to 128 bytes. */
+	if (LLVMGetTypeKind(type) == LLVMArrayTypeKind)
+		LLVMSetAlignment(slot, 128);
 	LLVMPositionBuilderAtEnd(e->b, here);
 	return slot;
 }
