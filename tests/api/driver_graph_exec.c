@@ -7,10 +7,11 @@
 #include <stdatomic.h>
 #include <time.h>
 
+#include "../../src/base/sanitizer.h"
 #include "check.h"
 #include "driver_kernels.h"
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#if defined(WITH_TSAN) || defined(WITH_ASAN)
 enum { CHAIN = 30, SANITIZED = 1 }; /* it is the checks that take the time then */
 #else
 enum { CHAIN = 200, SANITIZED = 0 };
