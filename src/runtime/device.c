@@ -65,11 +65,6 @@ cudaError_t impl_cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr at
 	DEVICE(cuDeviceGetP2PAttribute(value, (CUdevice_P2PAttribute)attribute, from, to));
 }
 
-cudaError_t impl_cudaDeviceGetNvSciSyncAttributes(void *list, int device, int flags)
-{
-	DEVICE(cuDeviceGetNvSciSyncAttributes(list, device, flags));
-}
-
 cudaError_t impl_cudaDeviceRegisterAsyncNotification(int device, cudaAsyncCallback callback, void *argument,
 						     cudaAsyncCallbackHandle_t *handle)
 {

@@ -369,63 +369,6 @@ cudaError_t impl_cudaGraphExecEventWaitNodeSetEvent(cudaGraphExec_t exec, cudaGr
 	return RUNTIME(cuGraphExecEventWaitNodeSetEvent(exec, node, event));
 }
 
-/* ---- external semaphores ---------------------------------------------------------------------------------------------------------- */
-
-cudaError_t impl_cudaGraphAddExternalSemaphoresSignalNode(cudaGraphNode_t *node, cudaGraph_t graph,
-							  const cudaGraphNode_t *dependencies, size_t count,
-							  const struct cudaExternalSemaphoreSignalNodeParams *parameters)
-{
-	return RUNTIME(cuGraphAddExternalSemaphoresSignalNode(node, graph, dependencies, count,
-							      (const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *)parameters));
-}
-
-cudaError_t impl_cudaGraphExternalSemaphoresSignalNodeGetParams(cudaGraphNode_t node,
-								struct cudaExternalSemaphoreSignalNodeParams *parameters)
-{
-	return RUNTIME(cuGraphExternalSemaphoresSignalNodeGetParams(node, (CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *)parameters));
-}
-
-cudaError_t impl_cudaGraphExternalSemaphoresSignalNodeSetParams(cudaGraphNode_t node,
-								const struct cudaExternalSemaphoreSignalNodeParams *parameters)
-{
-	return RUNTIME(cuGraphExternalSemaphoresSignalNodeSetParams(node, (const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *)parameters));
-}
-
-cudaError_t
-impl_cudaGraphExecExternalSemaphoresSignalNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
-							const struct cudaExternalSemaphoreSignalNodeParams *parameters)
-{
-	return RUNTIME(cuGraphExecExternalSemaphoresSignalNodeSetParams(exec, node,
-									(const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *)parameters));
-}
-
-cudaError_t impl_cudaGraphAddExternalSemaphoresWaitNode(cudaGraphNode_t *node, cudaGraph_t graph,
-							const cudaGraphNode_t *dependencies, size_t count,
-							const struct cudaExternalSemaphoreWaitNodeParams *parameters)
-{
-	return RUNTIME(cuGraphAddExternalSemaphoresWaitNode(node, graph, dependencies, count,
-							    (const CUDA_EXT_SEM_WAIT_NODE_PARAMS *)parameters));
-}
-
-cudaError_t impl_cudaGraphExternalSemaphoresWaitNodeGetParams(cudaGraphNode_t node,
-							      struct cudaExternalSemaphoreWaitNodeParams *parameters)
-{
-	return RUNTIME(cuGraphExternalSemaphoresWaitNodeGetParams(node, (CUDA_EXT_SEM_WAIT_NODE_PARAMS *)parameters));
-}
-
-cudaError_t impl_cudaGraphExternalSemaphoresWaitNodeSetParams(cudaGraphNode_t node,
-							      const struct cudaExternalSemaphoreWaitNodeParams *parameters)
-{
-	return RUNTIME(cuGraphExternalSemaphoresWaitNodeSetParams(node, (const CUDA_EXT_SEM_WAIT_NODE_PARAMS *)parameters));
-}
-
-cudaError_t impl_cudaGraphExecExternalSemaphoresWaitNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
-								  const struct cudaExternalSemaphoreWaitNodeParams *parameters)
-{
-	return RUNTIME(cuGraphExecExternalSemaphoresWaitNodeSetParams(exec, node,
-								      (const CUDA_EXT_SEM_WAIT_NODE_PARAMS *)parameters));
-}
-
 /* ---- memory ------------------------------------------------------------------------------------------------------------------------- */
 
 cudaError_t impl_cudaGraphAddMemAllocNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,

@@ -68,50 +68,6 @@ cudaError_t impl_cudaMemAdvise(const void *pointer, size_t count, enum cudaMemor
 	return RUNTIME(cuMemAdvise(device_pointer(pointer), count, (CUmem_advise)advice, device));
 }
 
-/* ---- external semaphores -------------------------------------------------------------------------------------------------------- */
-
-/* The parameters of before CUDA 11.2 are shorter: each array is converted into today's. */
-cudaError_t impl_cudaSignalExternalSemaphoresAsync(const cudaExternalSemaphore_t *semaphores,
-						   const struct cudaExternalSemaphoreSignalParams_v1 *parameters,
-						   unsigned int count, cudaStream_t stream)
-{
-	struct cudaExternalSemaphoreSignalParams *converted = calloc(count ? count : 1, sizeof *converted);
-	if (!converted || (count && !parameters)) {
-		free(converted);
-		return runtime_result(converted ? cudaErrorInvalidValue : cudaErrorMemoryAllocation);
-	}
-	for (unsigned i = 0; i < count; i++) {
-		converted[i].params.fence.value = parameters[i].params.fence.value;
-		converted[i].params.nvSciSync.reserved = parameters[i].params.nvSciSync.reserved;
-		converted[i].params.keyedMutex.key = parameters[i].params.keyedMutex.key;
-		converted[i].flags = parameters[i].flags;
-	}
-	cudaError_t error = impl_cudaSignalExternalSemaphoresAsync_v2(semaphores, converted, count, stream);
-	free(converted);
-	return error;
-}
-
-cudaError_t impl_cudaWaitExternalSemaphoresAsync(const cudaExternalSemaphore_t *semaphores,
-						 const struct cudaExternalSemaphoreWaitParams_v1 *parameters,
-						 unsigned int count, cudaStream_t stream)
-{
-	struct cudaExternalSemaphoreWaitParams *converted = calloc(count ? count : 1, sizeof *converted);
-	if (!converted || (count && !parameters)) {
-		free(converted);
-		return runtime_result(converted ? cudaErrorInvalidValue : cudaErrorMemoryAllocation);
-	}
-	for (unsigned i = 0; i < count; i++) {
-		converted[i].params.fence.value = parameters[i].params.fence.value;
-		converted[i].params.nvSciSync.reserved = parameters[i].params.nvSciSync.reserved;
-		converted[i].params.keyedMutex.key = parameters[i].params.keyedMutex.key;
-		converted[i].params.keyedMutex.timeoutMs = parameters[i].params.keyedMutex.timeoutMs;
-		converted[i].flags = parameters[i].flags;
-	}
-	cudaError_t error = impl_cudaWaitExternalSemaphoresAsync_v2(semaphores, converted, count, stream);
-	free(converted);
-	return error;
-}
-
 #endif
 
 /* ---- in both libraries ------------------------------------------------------------------------------------------------------------- */

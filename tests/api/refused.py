@@ -1,7 +1,7 @@
 """Functions that are refused for good: each returns the not-supported status, names itself once on standard error, and
 touches nothing that it was given.
 
-    refused.py LIBRARY"""
+    refused.py LIBRARY      libcuda.so.1, libcudart.so.13 or .12"""
 import ctypes
 import os
 import subprocess
@@ -13,13 +13,15 @@ sys.dont_write_bytecode = True
 from api_spec import read_functions  # noqa: E402
 
 NOT_SUPPORTED = 801
-REFUSED = [f for f in read_functions(os.path.join(ROOT, 'spec', 'cuda.api')) if f.refused]
+SPEC, _, MAJOR = os.path.basename(sys.argv[1])[len('lib'):].partition('.so.')
+REFUSED = [f for f in read_functions(os.path.join(ROOT, 'spec', SPEC + '.api')) if f.refused and f.exported_by(int(MAJOR))]
 
 
 def call_all(path):
     """Prints "NAME STATUS" for each, called twice with a pointer to a word that must stay as it is."""
     library = ctypes.CDLL(path)
-    library.cuInit(0)
+    if SPEC == 'cuda':
+        library.cuInit(0)
     for function in REFUSED:
         for suffix in function.suffixes():
             word = ctypes.c_uint64(0x5a5a5a5a5a5a5a5a)
