@@ -10,7 +10,7 @@
  *     symbol.c    variables              pool.c         stream-ordered memory      managed.c    managed memory
  *     stream.c    streams                event.c        events                     capture.c    stream capture
  *     graph.c     graphs                 graph_node.c   their nodes                graph_exec.c executable graphs
- *     texture.c   textures, surfaces     reference.c    references to them         interop.c    other processes and APIs
+ *     texture.c   textures, surfaces     reference.c    references to them         ipc.c        other processes
  *     library.c   libraries
  *     v12.c       what CUDA 12 had otherwise
  *
