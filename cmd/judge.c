@@ -30,6 +30,8 @@ char *judge_program(const struct program_info *info)
 		text_printf(&why, "it is a program of 32 bits");
 	else if (info->kind == PROGRAM_ELF && info->elf_type != ET_EXEC && info->elf_type != ET_DYN)
 		text_printf(&why, "it is an object file, not a linked program");
+	else if (info->cut_off)
+		text_printf(&why, "it is cut off: a part of it lies behind the file's end");
 	else if (info->interpreter && access(info->interpreter, F_OK))
 		text_printf(&why, "%s, which it names as its %s, does not exist", info->interpreter,
 			    info->kind == PROGRAM_ELF ? "loader" : "interpreter");

@@ -131,6 +131,7 @@ struct program_info {
 	enum program_kind kind;
 	unsigned machine, elf_type;  /* EM_…, ET_… */
 	unsigned elf_class;          /* ELFCLASS64; of another class only this and `machine` are known */
+	bool cut_off;                /* a part that is loaded lies behind the file's end */
 	const char *interpreter;     /* the loader, or what a script's first line names; NULL where there is none */
 	const char *rpath, *runpath; /* DT_RPATH, DT_RUNPATH; NULL */
 	VEC(struct program_need) needs;

@@ -105,8 +105,10 @@ static void read_segments(struct program_info *info, const struct elf_file *elf)
 	struct dynamic dynamic = { 0 };
 	Elf64_Phdr segment;
 	for (uint32_t i = 0; elf_segment(elf, i, &segment); i++) {
-		if (segment.p_offset > elf->size || segment.p_filesz > elf->size - segment.p_offset)
+		if (segment.p_offset > elf->size || segment.p_filesz > elf->size - segment.p_offset) {
+			info->cut_off |= segment.p_type == PT_LOAD;
 			continue;
+		}
 		const uint8_t *data = elf->data + segment.p_offset;
 		if (segment.p_type == PT_INTERP && elf_string(data, segment.p_filesz, 0))
 			info->interpreter = (const char *)data;

@@ -196,6 +196,9 @@ aarch64) host=AArch64 ;;
 esac
 check 'run: other architecture' 126 '' "dragoman: cannot run ./riscv: it is for RISC-V, this machine is $host" \
 	dragoman run ./riscv
+head -c 3000 "$(command -v sh)" >cut
+chmod +x cut
+check 'run: cut off' 126 '' "dragoman: cannot run ./cut: it is cut off: a part of it lies behind the file's end" dragoman run ./cut
 check 'run: library not provided' 127 '' \
 	'dragoman: ./wants_blas needs libcublas.so.99, which Dragoman does not provide and nobody else has here' \
 	dragoman run ./wants_blas
