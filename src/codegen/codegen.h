@@ -28,7 +28,7 @@ struct compile_options {
 
 /* What the runtime must know of compiled code; stored with the object in the cache. */
 struct kernel_info {
-	uint32_t abi;            /* CPU_ABI of backend/cpu/abi.h */
+	uint32_t abi;            /* CPU_ABI of backend/cpu/abi.h, AMD_ABI of backend/amd/abi.h */
 	uint32_t lanes;          /* threads a call runs */
 	uint32_t shared_bytes;   /* static shared memory */
 	uint32_t shared_align;
@@ -46,7 +46,9 @@ enum kernel_flags {
 	KERNEL_PRINTS = 4,
 	KERNEL_TEXTURES = 8,
 	KERNEL_YIELDS = 16,      /* spins on memory: blocks must make progress together */
-	KERNEL_LAUNCHES = 32     /* dynamic parallelism */
+	KERNEL_LAUNCHES = 32,    /* dynamic parallelism */
+	KERNEL_PADDED = 64,      /* AMD: backend/amd/abi.h */
+	KERNEL_TRAPS = 128       /* AMD: may end itself; struct amd_service says so */
 };
 
 struct compile_result {

@@ -1,0 +1,82 @@
+/* The contract between kernels compiled for AMD GPUs and the back end that launches them.
+ *
+ * A code object has one kernel, `kernel` (descriptor `kernel.kd`). Its arguments are one block of bytes: the PTX parameter buffer
+ * (kernel_info.parameter_bytes) padded to a multiple of 16, then struct amd_launch. None of HIP's hidden arguments are used: they differ
+ * between versions. Launch it with HIP_LAUNCH_PARAM_BUFFER_POINTER.
+ *
+ * Threads. Without KERNEL_PADDED the hardware's block is the program's. With it (wave64 machines) the hardware's block is flat,
+ * amd_padded_threads() × 1 × 1: 64 hardware threads for each warp of 32, of which the upper half leaves at once.
+ *
+ * Shared memory is LDS. The kernel's group segment holds kernel_info.shared_bytes, a multiple of 16 (the static part, then what the device
+ * library keeps there); dynamic shared memory follows, and is what HIP is asked for as dynamic. All of it together: AMD_SHARED_MAX at most.
+ *
+ * Grids. %ctaid and %nctaid are the hardware's block numbers and amd_launch.grid.
+ *
+ * src/devlib/amd is compiled against this header too, for the GPU: only fixed-width integers here, 64-bit ones for addresses.
+ * AMD_ABI changes with it, is kernel_info.abi and so part of every cache key. */
+#ifndef DRAGOMAN_AMD_ABI_H
+#define DRAGOMAN_AMD_ABI_H
+
+#include <stdint.h>
+
+enum { AMD_ABI = 0x414d0001 };           /* never CPU_ABI */
+enum { AMD_SHARED_MAX = 64 << 10 };      /* bytes of LDS a block */
+enum { AMD_PADDED_THREADS_MAX = 512 };   /* of the program's, a block, in the padded form */
+
+/* One launch; copied behind the parameters. */
+struct amd_launch {
+	uint32_t grid[3], block[3];      /* as the program asked */
+	uint32_t cluster[3];             /* 1,1,1 */
+	uint32_t dynamic_shared;         /* bytes */
+	uint32_t static_shared;          /* bytes, the program's own: kernel_info.shared_bytes or less */
+	uint32_t sm_count;               /* %nsmid */
+	uint64_t grid_id;
+	uint32_t envreg[4];              /* %envreg0…3 (1,2: the grid-sync workspace) */
+	uint64_t symbols;                /* device address of uint64_t[kernel_info.symbol_count]: addresses, in order */
+	uint64_t service;                /* device address of struct amd_service */
+};
+
+/* What a kernel tells the host: in host memory that the device sees at the same address (fine-grained). One a device. The back end looks at it
+ * after each launch that has one of KERNEL_PRINTS, KERNEL_TRAPS, and empties it. */
+struct amd_service {
+	/* The first thread that traps: it swaps state from 0 to 1, fills the rest, then sets state to 2. */
+	uint32_t state;
+	uint32_t status;                 /* CUresult: 719 trap, 710 assertion, 715 illegal instruction, 716 misaligned */
+	uint32_t block[3], thread[3];
+	uint32_t line;                   /* of an assertion */
+	uint32_t unused;
+	char message[256], file[256], function[256]; /* of an assertion; cut, ends with 0 */
+	/* printf: records (struct amd_print) one behind the other, in [print, print + print_size). A record that does not fit is dropped
+	 * and counted. */
+	uint64_t print;                  /* address */
+	uint32_t print_size;             /* bytes */
+	uint32_t print_used;             /* grows by atomic addition, beyond print_size where records are dropped */
+	uint32_t print_dropped;
+	uint32_t unused2;
+	/* malloc in device code: device memory. The words before AMD_HEAP_START are the allocator's own, zero at first. */
+	uint64_t heap;                   /* address, 4096-byte aligned; 0: none */
+	uint64_t heap_size;              /* bytes */
+	uint64_t clock_khz;              /* of the counter behind %globaltimer (100000 on most) */
+};
+enum { AMD_HEAP_START = 4096 };
+
+/* printf: `bytes` in all, a multiple of 8. Behind it: the format with its 0, padded to a multiple of 8; then `argument_bytes` as vprintf
+ * takes them (a multiple of 8); then the strings of its %s conversions, each with its 0, in order: their arguments are
+ * device addresses, which the host replaces. Valid once `ready` is 1: a kernel that ends early may leave one that is not. */
+struct amd_print {
+	uint32_t bytes, ready;
+	uint32_t format_bytes, argument_bytes;
+	uint32_t string_bytes, string_count;
+};
+
+static inline uint32_t amd_launch_offset(uint32_t parameter_bytes)
+{
+	return (parameter_bytes + 15u) & ~15u;
+}
+
+static inline uint32_t amd_padded_threads(uint32_t threads)
+{
+	return (threads + 31u) / 32u * 64u;
+}
+
+#endif
