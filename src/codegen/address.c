@@ -146,6 +146,10 @@ struct address emit_address(struct emitter *e, const struct ptx_operand *op, enu
 	if (shape.kind == IR_AFFINE && is_narrow(base) && ir_stride_is_far(shape.stride))
 		shape.kind = IR_VARYING;
 	space = base_space(e, base, space);
+	if (e->target->hooks) {
+		LLVMValueRef p = e->target->hooks->pointer(e, base, read_base_register(e, base, e->piece), space, offset);
+		return (struct address){ ADDRESS_ONE, p, 0, access_bytes };
+	}
 	int64_t window_stride = space == PTX_SPACE_LOCAL && e->lanes > 1 ? (int64_t)align_up(e->ir->local_bytes, 16) : 0;
 	bool lanes = e->piece == PIECE_CHUNK && e->lanes > 1;
 	if (!lanes || shape.kind != IR_VARYING) {

@@ -2,7 +2,7 @@
 #ifndef DRAGOMAN_ATOMIC_H
 #define DRAGOMAN_ATOMIC_H
 
-#include "codegen/emit.h"
+#include "codegen/memory.h"
 
 enum operation {
 	OPERATION_ADD, OPERATION_MIN, OPERATION_MAX, OPERATION_AND, OPERATION_OR, OPERATION_XOR, OPERATION_EXCH, OPERATION_CAS,
@@ -13,6 +13,7 @@ struct atomic {
 	enum operation operation;
 	enum ptx_type type;           /* of one element */
 	bool shared;                  /* plain operations will do */
+	enum memory_scope scope;
 	bool flushes;                 /* f32 add outside shared memory (9.7.13.5) */
 	bool returns;
 	LLVMAtomicOrdering ordering;

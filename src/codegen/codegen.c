@@ -12,7 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "backend/amd/abi.h"
 #include "backend/cpu/abi.h"
+#include "codegen/amd_link.h"
 #include "codegen/state.h"
 
 /* ---- small pieces of the emitters' interface ------------------------------------------------------------------------- */
@@ -24,9 +26,15 @@ LLVMValueRef entry_alloca(struct emitter *e, LLVMTypeRef type, const char *name)
 	LLVMValueRef slot = LLVMBuildAlloca(e->b, type, name);
 	/* An array is one value a lane, which vectors write and read: 16 lanes of 64 bits are aligned to 128 bytes. */
 	if (LLVMGetTypeKind(type) == LLVMArrayTypeKind)
-		LLVMSetAlignment(slot, 128);
+		LLVMSetAlignment(slot, e->target->hooks ? 16 : 128);
+	slot = flat_pointer(e, slot);
 	LLVMPositionBuilderAtEnd(e->b, here);
 	return slot;
+}
+
+LLVMValueRef flat_pointer(struct emitter *e, LLVMValueRef pointer)
+{
+	return LLVMTypeOf(pointer) == ptr_type(e) ? pointer : LLVMBuildAddrSpaceCast(e->b, pointer, ptr_type(e), "");
 }
 
 LLVMBasicBlockRef new_block(struct emitter *e, const char *name)
@@ -133,11 +141,15 @@ static LLVMValueRef load_field(struct emitter *e, LLVMValueRef object, LLVMTypeR
 
 LLVMValueRef block_field(struct emitter *e, LLVMTypeRef type, size_t offset)
 {
+	if (e->target->hooks)
+		return e->target->hooks->block_field(e, type, offset);
 	return load_field(e, e->block, type, offset);
 }
 
 LLVMValueRef launch_field(struct emitter *e, LLVMTypeRef type, size_t offset)
 {
+	if (e->target->hooks)
+		return e->target->hooks->launch_field(e, type, offset);
 	return load_field(e, e->state->launch, type, offset);
 }
 
@@ -155,6 +167,8 @@ static bool may_suspend(size_t offset)
 LLVMValueRef call_service(struct emitter *e, size_t offset, LLVMTypeRef result, LLVMTypeRef const *types, LLVMValueRef const *arguments,
 			  unsigned count)
 {
+	if (e->target->hooks)
+		return e->target->hooks->call_service(e, offset, result, types, arguments, count);
 	LLVMTypeRef all_types[12] = { ptr_type(e) };
 	LLVMValueRef all[12] = { e->block };
 	for (unsigned i = 0; i < count && i < 11; i++) {
@@ -278,6 +292,10 @@ static void begin_function(struct emitter *e)
 	struct emitter_state *s = e->state;
 	LLVMTypeRef i32 = int_type(e, 32), i64 = int_type(e, 64);
 	bool is_kernel = e->ir->kernel->is_entry;
+	if (e->target->hooks) {
+		e->target->hooks->begin_function(e);
+		return;
+	}
 	if (is_kernel)
 		begin_kernel(e);
 	else
@@ -347,6 +365,8 @@ static bool optimise(struct emitter *e, LLVMTargetMachineRef machine, unsigned o
 	const char *passes = opt_level ? "function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),gvn,"
 					 "instcombine<no-verify-fixpoint>,simplifycfg)" :
 					 "function(sroa)";
+	if (e->target->hooks)
+		passes = opt_level ? e->target->hooks->passes : "always-inline,function(infer-address-spaces,sroa)";
 	LLVMErrorRef error = LLVMRunPasses(e->module, passes, machine, options);
 	LLVMDisposePassBuilderOptions(options);
 	if (!error)
@@ -408,9 +428,9 @@ static void fill_info(struct emitter *e, struct compile_result *result)
 	if (bound[0])
 		most = bound[0] * (bound[1] ? bound[1] : 1) * (bound[2] ? bound[2] : 1);
 	result->info = (struct kernel_info){
-		.abi = CPU_ABI,
+		.abi = e->target->hooks ? AMD_ABI : CPU_ABI,
 		.lanes = ir->lanes,
-		.shared_bytes = ir->shared_bytes,
+		.shared_bytes = e->target->hooks ? (uint32_t)align_up(ir->shared_bytes, 16) : ir->shared_bytes,
 		.shared_align = ir->shared_align,
 		.local_bytes = ir->local_bytes,
 		.parameter_bytes = kernel->parameter_bytes,
@@ -425,6 +445,23 @@ static void fill_info(struct emitter *e, struct compile_result *result)
 		text_add(&names, e->state->unit->symbol_list.data[i]->name, strlen(e->state->unit->symbol_list.data[i]->name) + 1);
 	result->symbols = names.data;
 	result->symbols_size = names.count;
+}
+
+/* What HIP loads in place of the relocatable object. */
+static bool link_object(struct emitter *e, struct compile_result *result)
+{
+	char error[256];
+	size_t size;
+	void *linked = amd_link(result->object, result->object_size, &size, error, sizeof error);
+	e->inst = NULL;
+	if (!linked) {
+		unsupported(e, "internal error, please report it: %s", error);
+		return false;
+	}
+	free(result->object);
+	result->object = linked;
+	result->object_size = size;
+	return true;
 }
 
 static bool write_object(struct emitter *e, LLVMTargetMachineRef machine, struct compile_result *result)
@@ -442,7 +479,7 @@ static bool write_object(struct emitter *e, LLVMTargetMachineRef machine, struct
 	if (result->object)
 		memcpy(result->object, LLVMGetBufferStart(buffer), result->object_size);
 	LLVMDisposeMemoryBuffer(buffer);
-	return result->object != NULL;
+	return result->object && (!e->target->hooks || link_object(e, result));
 }
 
 /* ---- compilation ------------------------------------------------------------------------------------------------------------ */
@@ -456,6 +493,12 @@ static void llvm_start(void)
 	const char *const options[] = { "dragoman", "-dag-maps-huge-region=100", "-dag-maps-reduction-size=50" };
 	LLVMInitializeNativeTarget();
 	LLVMInitializeNativeAsmPrinter();
+#ifdef DRAGOMAN_AMDGPU
+	LLVMInitializeAMDGPUTargetInfo();
+	LLVMInitializeAMDGPUTarget();
+	LLVMInitializeAMDGPUTargetMC();
+	LLVMInitializeAMDGPUAsmPrinter();
+#endif
 	LLVMParseCommandLineOptions(ARRAY_LENGTH(options), options, NULL);
 }
 
@@ -495,6 +538,7 @@ static void compilation_fini(struct compilation *c)
 	map_fini(&c->unit.symbol_numbers);
 	vec_fini(&c->unit.functions);
 	map_fini(&c->unit.function_numbers);
+	text_fini(&c->unit.prelude);
 	arena_fini(&c->arena);
 }
 
@@ -556,6 +600,11 @@ static bool emit_called_functions(struct compilation *c, const struct ptx_module
 {
 	struct ir_func *kernel = c->e.ir;
 	bool ok = true;
+	if (c->target.hooks && (c->unit.functions.count || c->unit.calls_pointers)) {
+		c->e.inst = NULL;
+		unsupported(&c->e, "calls through pointers and recursive calls are not supported on this GPU yet");
+		return false;
+	}
 	c->options.lanes = 1;
 	for (size_t i = 0;; i++) {
 		if (i == c->unit.functions.count && c->unit.calls_pointers) {
@@ -585,13 +634,17 @@ static bool compilation_try(struct compilation *c, const struct ptx_module *modu
 		return false;
 	}
 	c->options.vector = (uint8_t)c->target.width;
+	if (c->target.hooks)
+		c->options.lanes = 1;
 	c->e.ir = build_ir(c, module, kernel, diagnostic);
 	if (!c->e.ir)
 		return false;
 	c->options.opt_level = (uint8_t)opt_level_for(c->e.ir, options->opt_level);
 	if (!start_module(c, kernel->symbol.name))
 		return false;
-	return emit_ir(c, diagnostic) && emit_called_functions(c, module, diagnostic) && verify(&c->e);
+	if (!emit_ir(c, diagnostic) || !emit_called_functions(c, module, diagnostic))
+		return false;
+	return (!c->target.hooks || c->target.hooks->finish_module(&c->e)) && verify(&c->e);
 }
 
 static bool compilation_emit(struct compilation *c, const struct ptx_module *module, const struct ptx_function *kernel,

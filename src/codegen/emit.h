@@ -105,6 +105,7 @@ LLVMValueRef select_(struct emitter *e, LLVMValueRef condition, LLVMValueRef yes
 LLVMValueRef lane_get(struct emitter *e, LLVMValueRef piece, unsigned lane); /* extractelement, or the scalar itself */
 LLVMValueRef lane_put(struct emitter *e, LLVMValueRef piece, LLVMValueRef scalar, unsigned lane);
 LLVMValueRef undef_piece(struct emitter *e, LLVMTypeRef lane);
+LLVMValueRef flat_pointer(struct emitter *e, LLVMValueRef pointer); /* of whatever address space, as one of 0 */
 LLVMBasicBlockRef new_block(struct emitter *e, const char *name); /* appended to the function; position the builder yourself */
 /* Runs emit_lane(e, lane, data) for each lane that takes part, one after the other, under a branch on its mask bit. */
 void for_each_active_lane(struct emitter *e, void (*emit_lane)(struct emitter *, unsigned lane, void *), void *data);

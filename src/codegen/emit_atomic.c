@@ -136,6 +136,11 @@ static LLVMAtomicOrdering failure_ordering(LLVMAtomicOrdering ordering)
 static LLVMValueRef compare_and_swap(struct emitter *e, const struct atomic *a, LLVMValueRef pointer, LLVMValueRef expected,
 				     LLVMValueRef desired, LLVMValueRef *success)
 {
+	if (e->target->hooks) {
+		LLVMValueRef seen = e->target->hooks->compare_and_swap(e, pointer, expected, desired, a->ordering, a->scope);
+		*success = LLVMBuildICmp(e->b, LLVMIntEQ, seen, expected, "");
+		return seen;
+	}
 	LLVMValueRef pair = LLVMBuildAtomicCmpXchg(e->b, pointer, expected, desired, a->ordering, failure_ordering(a->ordering), false);
 	LLVMSetAlignment(pair, ptx_type_bits(a->type) / 8);
 	*success = LLVMBuildExtractValue(e->b, pair, 1, "");
@@ -170,7 +175,13 @@ LLVMValueRef atomic_scalar(struct emitter *e, const struct atomic *a, LLVMValueR
 		LLVMSetAlignment(LLVMBuildStore(e->b, update(e, a, old, b, c), pointer), bytes);
 		return old;
 	}
+	if (e->target->hooks && bytes > 8) {
+		unsupported(e, "this GPU has no atomic operations of 128 bits");
+		return LLVMConstNull(a->lane);
+	}
 	if (machine_operation(a, &op)) {
+		if (e->target->hooks)
+			return e->target->hooks->atomic(e, op, pointer, b, a->ordering, a->scope);
 		old = LLVMBuildAtomicRMW(e->b, op, pointer, b, a->ordering, false);
 		LLVMSetAlignment(old, bytes);
 		return old;
@@ -310,8 +321,9 @@ static void emit_atomic(struct emitter *e, const struct ptx_instruction *in, uns
 	enum ptx_space space = in->form->space;
 	struct atomic a = { .operation = atomic_operation(e), .type = form_type(in), .ordering = ordering_of(e), .returns = d && is_read(e, d) };
 	unsigned count = b->kind == PTX_OP_VECTOR ? b->part_count : 1, bytes = ptx_type_bits(a.type) / 8;
-	a.shared = space == PTX_SPACE_SHARED;
-	a.flushes = a.type == PTX_F32 && !a.shared;
+	a.shared = space == PTX_SPACE_SHARED && !e->target->hooks;
+	a.scope = named_scope(e);
+	a.flushes = a.type == PTX_F32 && space != PTX_SPACE_SHARED;
 	a.lane = lane_type(e, bits_of(a.type));
 	a.address = emit_address(e, operand(e, at), space, bytes * count);
 	for (unsigned i = 0; i < count; i++) {

@@ -21,7 +21,7 @@ static LLVMValueRef lane_numbers(struct emitter *e)
 {
 	LLVMValueRef numbers[MAX_WIDTH];
 	if (e->lanes == 1)
-		return and_(e, e->first_thread, i32_constant(e, 31));
+		return special_register(e, SREG_laneid, -1);
 	for (unsigned i = 0; i < e->width; i++)
 		numbers[i] = i32_constant(e, e->chunk * e->width + i);
 	return LLVMConstVector(numbers, e->width);
@@ -31,7 +31,7 @@ static LLVMValueRef lane_numbers(struct emitter *e)
 static LLVMValueRef address_words(struct emitter *e, struct address address)
 {
 	LLVMTypeRef i64 = LLVMInt64TypeInContext(e->context);
-	LLVMValueRef steps[MAX_WIDTH], base = LLVMBuildPtrToInt(e->b, address.pointer, address.kind == ADDRESS_LANES ? piece_of(e, i64) : i64, "");
+	LLVMValueRef steps[MAX_WIDTH], base = LLVMBuildPtrToInt(e->b, address.kind == ADDRESS_LANES ? address.pointer : flat_pointer(e, address.pointer), address.kind == ADDRESS_LANES ? piece_of(e, i64) : i64, "");
 	if (address.kind == ADDRESS_LANES)
 		return base;
 	if (address.kind == ADDRESS_ONE)
@@ -292,7 +292,7 @@ static unsigned matrix_count(struct emitter *e)
 static LLVMValueRef exchange_address(struct emitter *e, const struct ptx_instruction *in, const struct ptx_operand *op)
 {
 	LLVMTypeRef i64 = LLVMInt64TypeInContext(e->context), types[] = { i32_type(e), i32_type(e), i64, LLVMPointerTypeInContext(e->context, 0) };
-	LLVMValueRef own = LLVMBuildPtrToInt(e->b, emit_address(e, op, in->form->space, 16).pointer, i64, ""), words = lane_words(e);
+	LLVMValueRef own = LLVMBuildPtrToInt(e->b, flat_pointer(e, emit_address(e, op, in->form->space, 16).pointer), i64, ""), words = lane_words(e);
 	LLVMValueRef arguments[] = { e->first_thread, i32_constant(e, UINT32_MAX), own, words };
 	call_service(e, offsetof(struct cpu_services, exchange), i32_type(e), types, arguments, 4);
 	return words;

@@ -49,11 +49,15 @@ static LLVMValueRef update_atomically(struct emitter *e, LLVMValueRef pointer, L
 	LLVMBuildBr(e->b, retry);
 	LLVMPositionBuilderAtEnd(e->b, retry);
 	LLVMValueRef old = LLVMBuildPhi(e->b, i64_type(e), ""), next = changed(e, old, change), pair, seen;
-	pair = LLVMBuildAtomicCmpXchg(e->b, pointer, old, next, LLVMAtomicOrderingAcquireRelease, LLVMAtomicOrderingAcquire, false);
-	seen = LLVMBuildExtractValue(e->b, pair, 0, "");
+	if (e->target->hooks) {
+		seen = e->target->hooks->compare_and_swap(e, pointer, old, next, LLVMAtomicOrderingAcquireRelease, SCOPE_DEVICE);
+	} else {
+		pair = LLVMBuildAtomicCmpXchg(e->b, pointer, old, next, LLVMAtomicOrderingAcquireRelease, LLVMAtomicOrderingAcquire, false);
+		seen = LLVMBuildExtractValue(e->b, pair, 0, "");
+	}
 	LLVMAddIncoming(old, &first, &before, 1);
 	LLVMAddIncoming(old, &seen, &retry, 1);
-	LLVMBuildCondBr(e->b, LLVMBuildExtractValue(e->b, pair, 1, ""), done, retry);
+	LLVMBuildCondBr(e->b, icmp_(e, LLVMIntEQ, seen, old), done, retry);
 	LLVMPositionBuilderAtEnd(e->b, done);
 	return seen;
 }
@@ -62,7 +66,7 @@ LLVMValueRef mbarrier_update(struct emitter *e, LLVMValueRef pointer, struct mba
 {
 	LLVMValueRef old = LLVMBuildLoad2(e->b, i64_type(e), pointer, "");
 	LLVMSetVolatile(old, true);
-	if (remote)
+	if (remote || e->target->hooks)
 		return update_atomically(e, pointer, old, change);
 	LLVMSetVolatile(LLVMBuildStore(e->b, changed(e, old, change), pointer), true);
 	return old;

@@ -62,10 +62,21 @@ static bool is_ordered(struct emitter *e)
 	return has(e, MOD_volatile) || has(e, MOD_relaxed) || has(e, MOD_acquire) || has(e, MOD_release) || has(e, MOD_cv) || has(e, MOD_wt);
 }
 
+enum memory_scope named_scope(struct emitter *e)
+{
+	if (has(e, MOD_cta))
+		return SCOPE_BLOCK;
+	return has(e, MOD_sys) ? SCOPE_SYSTEM : SCOPE_DEVICE;
+}
+
 /* Threads of a block run on one thread of the host: for them it is enough that the compiler keeps the order. */
 void emit_memory_fence(struct emitter *e, LLVMAtomicOrdering ordering, bool within_block)
 {
-	LLVMBuildFence(e->b, ordering, within_block, "");
+	enum memory_scope scope = within_block ? SCOPE_BLOCK : named_scope(e);
+	if (e->target->hooks)
+		e->target->hooks->fence(e, ordering, scope);
+	else
+		LLVMBuildFence(e->b, ordering, within_block, "");
 }
 
 /* Elements narrower than their register are extended as the instruction's type says. */
@@ -210,7 +221,14 @@ static LLVMValueRef window(struct emitter *e, enum ptx_space space)
 void emit_cvta(struct emitter *e, const struct ptx_instruction *in)
 {
 	unsigned bits = ptx_type_bits(form_type(in));
-	LLVMValueRef a = resize(e, value_of(e, operand(e, 1), form_type(in)), 64, false), base = window(e, in->form->space);
+	LLVMValueRef a = resize(e, value_of(e, operand(e, 1), form_type(in)), 64, false), base;
+	const struct target_hooks *hooks = e->target->hooks;
+	if (hooks) {
+		a = has(e, MOD_to) ? hooks->from_generic(e, in->form->space, a) : hooks->to_generic(e, in->form->space, a);
+		set_result(e, 0, resize(e, a, bits, false));
+		return;
+	}
+	base = window(e, in->form->space);
 	if (in->form->space == PTX_SPACE_SHARED_CLUSTER && !has(e, MOD_to))
 		a = cluster_offset(e, a);
 	if (base)
@@ -250,7 +268,9 @@ void emit_isspacep(struct emitter *e, const struct ptx_instruction *in)
 	const struct ptx_operand *op = operand(e, 1);
 	enum ptx_type type = op->kind == PTX_OP_REGISTER && ptx_type_bits(op->reg->type) == 32 ? PTX_U32 : PTX_U64;
 	LLVMValueRef a = resize(e, value_of(e, op, type), 64, false), r;
-	if (in->form->space == PTX_SPACE_GLOBAL) {
+	if (e->target->hooks) {
+		r = e->target->hooks->is_in_space(e, in->form->space, a);
+	} else if (in->form->space == PTX_SPACE_GLOBAL) {
 		r = or_(e, inside_space(e, a, PTX_SPACE_SHARED_CLUSTER), inside_space(e, a, PTX_SPACE_LOCAL));
 		r = not_(e, or_(e, r, inside_space(e, a, PTX_SPACE_PARAM)));
 	} else {

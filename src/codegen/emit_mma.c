@@ -9,6 +9,7 @@
 #include "codegen/arith.h"
 #include "codegen/fragment.h"
 #include "codegen/group.h"
+#include "codegen/memory.h"
 #include "codegen/minifloat.h"
 #include "codegen/mma.h"
 #include "codegen/state.h"
@@ -58,7 +59,6 @@ LLVMValueRef fragment_store(struct emitter *e, const struct ptx_operand *op, uns
 {
 	LLVMTypeRef word = LLVMIntTypeInContext(e->context, bits);
 	LLVMValueRef base = entry_alloca(e, LLVMArrayType2(word, 32 * count), "fragment");
-	LLVMSetAlignment(base, 32);
 	for (unsigned i = 0; i < count; i++) {
 		const struct ptx_operand *part = fragment_part(op, i);
 		if (e->lanes == 1) {
@@ -79,7 +79,7 @@ void fragment_load(struct emitter *e, const struct ptx_operand *op, unsigned bit
 	for (unsigned i = 0; i < count; i++) {
 		const struct ptx_operand *part = fragment_part(op, i);
 		if (e->lanes == 1) {
-			LLVMValueRef lane = and_(e, e->first_thread, i32_constant(e, 31)), first = fragment_word(e, base, bits, 32 * i);
+			LLVMValueRef lane = special_register(e, SREG_laneid, -1), first = fragment_word(e, base, bits, 32 * i);
 			set_value_uniform(e, part, LLVMBuildLoad2(e->b, word, LLVMBuildGEP2(e->b, word, first, &lane, 1, ""), ""));
 			continue;
 		}
@@ -126,9 +126,7 @@ static void call_words(struct emitter *e, LLVMValueRef function, LLVMValueRef a,
 
 static LLVMValueRef word_array(struct emitter *e, unsigned bits, unsigned count, const char *name)
 {
-	LLVMValueRef base = entry_alloca(e, LLVMArrayType2(LLVMIntTypeInContext(e->context, bits), count), name);
-	LLVMSetAlignment(base, 32);
-	return base;
+	return entry_alloca(e, LLVMArrayType2(LLVMIntTypeInContext(e->context, bits), count), name);
 }
 
 static void multiply_tiles(struct emitter *e, struct product *p, LLVMValueRef function)

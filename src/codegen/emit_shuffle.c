@@ -8,6 +8,7 @@
 #include "codegen/arith.h"
 #include "codegen/group.h"
 #include "codegen/target.h"
+#include "codegen/target.h"
 #include "isa_emit.h"
 
 enum shuffle_mode { SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_BFLY, SHUFFLE_IDX };
@@ -179,6 +180,17 @@ static void shuffle_variable(struct emitter *e, const struct shuffle *s, LLVMVal
 	}
 }
 
+/* ---- a machine's own lanes --------------------------------------------------------------------------------------- */
+
+static void shuffle_hardware(struct emitter *e, const struct shuffle *s)
+{
+	LLVMValueRef inside, own = arg_uniform(e, s->a, PTX_B32), lane = e->target->hooks->lane(e);
+	LLVMValueRef j = source_lanes(e, s->mode, lane, arg_uniform(e, s->b, PTX_U32), arg_uniform(e, s->c, PTX_U32), &inside);
+	set_value_uniform(e, s->d, e->target->hooks->read_lane(e, own, and_(e, j, kbits(e, 32, 31))));
+	if (s->p)
+		set_value_uniform(e, s->p, inside);
+}
+
 /* ---- one thread at a time ---------------------------------------------------------------------------------------- */
 
 static void shuffle_scalar(struct emitter *e, const struct shuffle *s)
@@ -210,6 +222,10 @@ void emit_shfl(struct emitter *e, const struct ptx_instruction *in)
 	LLVMValueRef values[MAX_CHUNKS];
 	uint64_t b, c;
 	(void)in;
+	if (e->target->hooks) {
+		shuffle_hardware(e, &s);
+		return;
+	}
 	if (e->lanes == 1) {
 		shuffle_scalar(e, &s);
 		return;

@@ -63,10 +63,24 @@ static void emit_barrier_alone(struct emitter *e, const struct ptx_instruction *
 	set_value_uniform(e, operand(e, 0), r);
 }
 
+/* The machine has one barrier, of all threads that there still are: number 0 without a count. */
+static void emit_barrier_hardware(struct emitter *e, const struct ptx_instruction *in)
+{
+	const struct ptx_operand *id = operand(e, has(e, MOD_red) ? 1 : 0);
+	if (!has(e, MOD_red) && !has(e, MOD_arrive) && in->operand_count == 1 && id->kind == PTX_OP_IMMEDIATE && id->bits == 0)
+		e->target->hooks->barrier(e);
+	else
+		unsupported(e, "barriers other than number 0 of all threads are not supported on this GPU yet");
+}
+
 void emit_barrier(struct emitter *e, const struct ptx_instruction *in)
 {
 	if (e->ir->alone && in->operand_count == (has(e, MOD_red) ? 3 : 1)) {
 		emit_barrier_alone(e, in);
+		return;
+	}
+	if (e->target->hooks) {
+		emit_barrier_hardware(e, in);
 		return;
 	}
 	if (e->state->fission) { /* between two regions */
@@ -103,7 +117,7 @@ void emit_bar_warp(struct emitter *e, const struct ptx_instruction *in)
 {
 	(void)in;
 	emit_memory_fence(e, LLVMAtomicOrderingAcquireRelease, true);
-	if (e->lanes > 1)
+	if (e->lanes > 1 || e->target->hooks)
 		return;
 	LLVMTypeRef i64 = LLVMInt64TypeInContext(e->context), pointer = LLVMPointerTypeInContext(e->context, 0);
 	LLVMValueRef values = lane_words(e);

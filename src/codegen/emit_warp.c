@@ -9,6 +9,7 @@
 #include "backend/cpu/abi.h"
 #include "codegen/arith.h"
 #include "codegen/group.h"
+#include "codegen/target.h"
 #include "isa_emit.h"
 
 static LLVMTypeRef i32_type(struct emitter *e)
@@ -59,7 +60,16 @@ static LLVMValueRef splat32(struct emitter *e, LLVMValueRef scalar)
 
 static LLVMValueRef own_lane(struct emitter *e)
 {
+	if (e->target->hooks)
+		return e->target->hooks->lane(e);
 	return and_(e, e->first_thread, i32_constant(e, 31));
+}
+
+/* A machine's own lanes: those of the member mask that are here. */
+static LLVMValueRef lanes_here(struct emitter *e, const struct ptx_operand *mask)
+{
+	LLVMValueRef here = e->target->hooks->ballot(e, LLVMConstInt(LLVMInt1TypeInContext(e->context), 1, false));
+	return mask ? and_(e, here, arg_uniform(e, mask, PTX_U32)) : here;
 }
 
 /* ---- vote ------------------------------------------------------------------------------------------------------ */
@@ -80,6 +90,12 @@ void emit_vote(struct emitter *e, const struct ptx_instruction *in)
 {
 	const struct ptx_operand *d = operand(e, 0), *mask = member_mask(e, in);
 	LLVMValueRef here, yes;
+	if (e->target->hooks) {
+		here = lanes_here(e, mask);
+		yes = e->target->hooks->ballot(e, arg_uniform(e, operand(e, 1), PTX_PRED));
+		set_value_uniform(e, d, count_votes(e, here, and_(e, yes, here)));
+		return;
+	}
 	if (e->lanes == 1) {
 		LLVMValueRef words = lane_words(e);
 		here = exchange(e, mask, arg_uniform(e, operand(e, 1), PTX_PRED), words);
@@ -106,7 +122,9 @@ void emit_activemask(struct emitter *e, const struct ptx_instruction *in)
 {
 	(void)in;
 	LLVMValueRef bits = mask_bits(e);
-	if (e->lanes == 1) /* nobody else is known to be here */
+	if (e->target->hooks)
+		bits = lanes_here(e, NULL);
+	else if (e->lanes == 1) /* nobody else is known to be here */
 		bits = shl_(e, i32_constant(e, 1), own_lane(e));
 	set_value_uniform(e, operand(e, 0), bits);
 }
@@ -123,7 +141,7 @@ void emit_elect(struct emitter *e, const struct ptx_instruction *in)
 	const struct ptx_operand *d = operand(e, 0), *mask = member_mask(e, in);
 	const struct ptx_operand *number = d->kind == PTX_OP_PAIR ? &d->parts[0] : d, *flag = d->kind == PTX_OP_PAIR ? &d->parts[1] : NULL;
 	if (e->lanes == 1) {
-		LLVMValueRef here = exchange(e, mask, i32_constant(e, 0), lane_words(e));
+		LLVMValueRef here = e->target->hooks ? lanes_here(e, mask) : exchange(e, mask, i32_constant(e, 0), lane_words(e));
 		LLVMValueRef leader = lowest_bit(e, and_(e, here, arg_uniform(e, mask, PTX_U32)));
 		set_value_uniform(e, number, leader);
 		if (flag)

@@ -3,6 +3,7 @@
 #define DRAGOMAN_CODEGEN_MEMORY_H
 
 #include "codegen/emit.h"
+#include "codegen/target.h"
 
 enum { MAX_ELEMENTS = 16 };
 
@@ -19,6 +20,9 @@ void store_elements(struct emitter *e, struct address address, LLVMValueRef cons
 
 /* Runs what follows with the mask also restricted by `condition`; returns the mask to put back. */
 LLVMValueRef mask_restrict(struct emitter *e, LLVMValueRef condition);
+
+/* What .cta, .gpu, .cluster or .sys say; the device where nothing does. */
+enum memory_scope named_scope(struct emitter *e);
 
 /* Fences of the memory model (8.8): what a scope needs on this target. */
 void emit_memory_fence(struct emitter *e, LLVMAtomicOrdering ordering, bool within_block);

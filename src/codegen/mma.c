@@ -141,7 +141,7 @@ static LLVMValueRef array(struct builder *b, LLVMTypeRef element, unsigned count
 {
 	LLVMValueRef a = LLVMBuildAlloca(b->e->b, LLVMArrayType2(element, count), "");
 	LLVMSetAlignment(a, 32);
-	return a;
+	return flat_pointer(b->e, a);
 }
 
 /* for (i = 0; i < count; i += step): leaves the builder in the body; loop_close() ends it. */

@@ -209,6 +209,7 @@ LLVMValueRef mma_quarters_function(struct emitter *e, const struct mma_tile *til
 	for (unsigned i = 0; i < 4; i++) {
 		tiles[i] = LLVMBuildAlloca(e->b, LLVMArrayType2(int_of(&l, 32), 64), "tile");
 		LLVMSetAlignment(tiles[i], 32);
+		tiles[i] = flat_pointer(e, tiles[i]);
 	}
 	tiles[4] = LLVMGetUndef(pointer); /* no scales */
 	LLVMBuildMemSet(e->b, tiles[0], LLVMConstNull(int_of(&l, 8)), number(&l, 128), 32); /* k from 4 to 7 is not there */

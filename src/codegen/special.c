@@ -60,6 +60,8 @@ static LLVMValueRef row_index(struct emitter *e, LLVMValueRef thread, unsigned a
 static LLVMValueRef thread_axis(struct emitter *e, unsigned axis)
 {
 	const uint32_t *block = e->ir->options.block;
+	if (e->target->hooks)
+		return e->target->hooks->thread_axis(e, axis);
 	LLVMValueRef thread = thread_index(e), x = block_size(e, 0), y = block_size(e, 1);
 	if (block[0] && block[axis] == 1)
 		return u32(e, 0);
@@ -76,7 +78,7 @@ static LLVMValueRef thread_axis(struct emitter *e, unsigned axis)
 
 static LLVMValueRef lane_index(struct emitter *e)
 {
-	return and_(e, thread_index(e), u32(e, 31));
+	return e->target->hooks ? e->target->hooks->lane(e) : and_(e, thread_index(e), u32(e, 31));
 }
 
 static LLVMValueRef lane_mask(struct emitter *e, unsigned sreg)

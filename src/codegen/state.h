@@ -76,6 +76,8 @@ struct emitter_unit {
 	VEC(const struct ptx_symbol *) symbol_list;
 	struct map symbol_numbers; /* name -> number + 1 */
 	uint32_t kernel_flags;     /* enum kernel_flags */
+	struct text prelude;       /* LLVM IR as text, for what llvm-c cannot say: linked in at the end */
+	bool needs_library;        /* calls functions of src/devlib */
 	VEC(const struct ptx_function *) functions; /* called, in order of discovery */
 	struct map function_numbers;                /* name -> number + 1 */
 	bool calls_pointers;

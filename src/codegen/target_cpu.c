@@ -32,7 +32,7 @@ static bool has_feature(const struct target *target, const char *name)
 bool target_init(struct target *target, const struct compile_options *options)
 {
 	if (options->target && strcmp(options->target, "cpu"))
-		return false;
+		return target_init_amd(target, options);
 	*target = (struct target){ .name = "cpu", .width = 4, .machine = cpu_machine };
 	char *triple = LLVMGetDefaultTargetTriple(), *cpu = LLVMGetHostCPUName(), *features = LLVMGetHostCPUFeatures();
 	snprintf(target->triple, sizeof target->triple, "%s", triple);

@@ -1,0 +1,430 @@
+/* AMD GPUs as a target: the kernel around the emitter's scalar form, the numbers of threads, the warp, and what stands for the CPU's
+ * fields and services. backend/amd/abi.h is the contract.
+ *
+ * A thread is a lane of the hardware and control flow stays as it is: LLVM's structurizer makes masks of branches. A warp is a wave of 32
+ * lanes (gfx10 and later), or the lower half of one of 64, whose upper half has left. */
+#include "codegen/amd.h"
+
+#include <llvm-c/IRReader.h>
+#include <llvm-c/Linker.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "backend/amd/abi.h"
+#include "backend/cpu/abi.h"
+#include "codegen/memory.h"
+
+LLVMValueRef amd_intrinsic(struct emitter *e, const char *name, LLVMTypeRef const *overload, unsigned overload_count,
+			   LLVMValueRef const *arguments, unsigned count)
+{
+	unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+	if (!id) {
+		unsupported(e, "LLVM has no intrinsic %s", name);
+		return LLVMConstNull(int_type(e, 32));
+	}
+	LLVMValueRef f = LLVMGetIntrinsicDeclaration(e->module, id, (LLVMTypeRef *)overload, overload_count);
+	LLVMTypeRef type = LLVMIntrinsicGetType(e->context, id, (LLVMTypeRef *)overload, overload_count);
+	return LLVMBuildCall2(e->b, type, f, (LLVMValueRef *)arguments, count, "");
+}
+
+static LLVMValueRef i32_of(struct emitter *e, uint32_t value)
+{
+	return LLVMConstInt(int_type(e, 32), value, false);
+}
+
+/* ---- what a launch says ----------------------------------------------------------------------------------------------- */
+
+/* A field of struct amd_launch. */
+static LLVMValueRef argument_field(struct emitter *e, LLVMTypeRef type, size_t offset)
+{
+	LLVMValueRef at = LLVMConstInt(int_type(e, 64), offset, 0);
+	LLVMValueRef load = LLVMBuildLoad2(e->b, type, LLVMBuildInBoundsGEP2(e->b, int_type(e, 8), e->state->launch, &at, 1, ""), "");
+	unsigned kind = LLVMGetMDKindIDInContext(e->context, "invariant.load", 14);
+	LLVMSetMetadata(load, kind, LLVMMetadataAsValue(e->context, LLVMMDNodeInContext2(e->context, NULL, 0)));
+	return load;
+}
+
+static LLVMValueRef block_size(struct emitter *e, unsigned axis)
+{
+	const uint32_t *block = e->ir->options.block;
+	return block[0] ? i32_of(e, block[axis]) : argument_field(e, int_type(e, 32), offsetof(struct amd_launch, block) + 4 * axis);
+}
+
+static LLVMValueRef block_threads(struct emitter *e)
+{
+	LLVMValueRef plane = LLVMBuildMul(e->b, block_size(e, 0), block_size(e, 1), "");
+	return LLVMBuildMul(e->b, plane, block_size(e, 2), "");
+}
+
+static LLVMValueRef block_number(struct emitter *e, unsigned axis)
+{
+	static const char *const names[3] = { "llvm.amdgcn.workgroup.id.x", "llvm.amdgcn.workgroup.id.y", "llvm.amdgcn.workgroup.id.z" };
+	return amd_intrinsic(e, names[axis], NULL, 0, NULL, 0);
+}
+
+static bool is_axis_of(size_t offset, size_t field, unsigned *axis)
+{
+	*axis = (unsigned)(offset - field) / 4;
+	return offset >= field && offset < field + 12;
+}
+
+static LLVMValueRef amd_block_field(struct emitter *e, LLVMTypeRef type, size_t offset)
+{
+	unsigned axis;
+	if (is_axis_of(offset, offsetof(struct cpu_block, index), &axis))
+		return block_number(e, axis);
+	if (is_axis_of(offset, offsetof(struct cpu_block, block), &axis))
+		return block_size(e, axis);
+	if (is_axis_of(offset, offsetof(struct cpu_block, grid), &axis))
+		return argument_field(e, type, offsetof(struct amd_launch, grid) + 4 * axis);
+	if (offset == offsetof(struct cpu_block, thread_count))
+		return block_threads(e);
+	/* Blocks are alone in their clusters; and no two blocks are told apart by where they run. */
+	if (offset == offsetof(struct cpu_block, cluster_rank) || offset == offsetof(struct cpu_block, smid))
+		return i32_of(e, 0);
+	unsupported(e, "not supported on AMD GPUs");
+	return LLVMConstNull(type);
+}
+
+static LLVMValueRef amd_launch_field(struct emitter *e, LLVMTypeRef type, size_t offset)
+{
+	static const struct {
+		size_t from, to, size;
+	} fields[] = {
+#define FIELD(name) { offsetof(struct cpu_launch, name), offsetof(struct amd_launch, name), sizeof(((struct amd_launch *)0)->name) }
+		FIELD(grid), FIELD(block), FIELD(cluster), FIELD(dynamic_shared), FIELD(static_shared), FIELD(grid_id), FIELD(envreg),
+		FIELD(sm_count),
+#undef FIELD
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(fields); i++)
+		if (offset >= fields[i].from && offset < fields[i].from + fields[i].size)
+			return argument_field(e, type, fields[i].to + offset - fields[i].from);
+	unsupported(e, "not supported on AMD GPUs");
+	return LLVMConstNull(type);
+}
+
+/* ---- the warp --------------------------------------------------------------------------------------------------------- */
+
+static LLVMValueRef amd_lane(struct emitter *e)
+{
+	LLVMValueRef arguments[] = { i32_of(e, UINT32_MAX), i32_of(e, 0) };
+	return amd_intrinsic(e, "llvm.amdgcn.mbcnt.lo", NULL, 0, arguments, 2);
+}
+
+static LLVMValueRef amd_ballot(struct emitter *e, LLVMValueRef predicate)
+{
+	LLVMTypeRef type = int_type(e, e->target->wave64 ? 64 : 32);
+	LLVMValueRef bits = amd_intrinsic(e, "llvm.amdgcn.ballot", &type, 1, &predicate, 1);
+	return e->target->wave64 ? LLVMBuildTrunc(e->b, bits, int_type(e, 32), "") : bits;
+}
+
+static LLVMValueRef amd_read_lane(struct emitter *e, LLVMValueRef value, LLVMValueRef lane)
+{
+	LLVMValueRef arguments[] = { LLVMBuildShl(e->b, lane, i32_of(e, 2), ""), value };
+	return amd_intrinsic(e, "llvm.amdgcn.ds.bpermute", NULL, 0, arguments, 2);
+}
+
+static void amd_barrier(struct emitter *e)
+{
+	amd_fence(e, LLVMAtomicOrderingRelease, SCOPE_BLOCK);
+	amd_intrinsic(e, "llvm.amdgcn.s.barrier", NULL, 0, NULL, 0);
+	amd_fence(e, LLVMAtomicOrderingAcquire, SCOPE_BLOCK);
+}
+
+/* ---- services --------------------------------------------------------------------------------------------------------- */
+
+static LLVMValueRef amd_call_library(struct emitter *e, const char *name, LLVMTypeRef result, LLVMValueRef const *arguments, unsigned count)
+{
+	LLVMTypeRef types[12];
+	for (unsigned i = 0; i < count; i++)
+		types[i] = LLVMTypeOf(arguments[i]);
+	LLVMValueRef f = LLVMGetNamedFunction(e->module, name);
+	if (!f)
+		f = LLVMAddFunction(e->module, name, LLVMFunctionType(result, types, count, 0));
+	e->state->unit->needs_library = true;
+	return LLVMBuildCall2(e->b, LLVMGlobalGetValueType(f), f, (LLVMValueRef *)arguments, count, "");
+}
+
+static LLVMValueRef read_uniform_lane(struct emitter *e, LLVMValueRef value, unsigned lane)
+{
+	LLVMTypeRef i32 = int_type(e, 32);
+	LLVMValueRef arguments[] = { value, i32_of(e, lane) };
+	return LLVMIsConstant(value) ? value : amd_intrinsic(e, "llvm.amdgcn.readlane", &i32, 1, arguments, 2);
+}
+
+/* (thread, members, i64 value, i64 values[32]): all lanes' values; returns which of them are here. */
+static LLVMValueRef exchange(struct emitter *e, LLVMValueRef const *arguments)
+{
+	LLVMTypeRef i32 = int_type(e, 32), i64 = int_type(e, 64);
+	LLVMValueRef low = LLVMBuildTrunc(e->b, arguments[2], i32, ""), by = LLVMConstInt(i64, 32, false);
+	LLVMValueRef high = LLVMBuildTrunc(e->b, LLVMBuildLShr(e->b, arguments[2], by, ""), i32, "");
+	for (unsigned lane = 0; lane < 32; lane++) {
+		LLVMValueRef value = LLVMBuildZExt(e->b, read_uniform_lane(e, low, lane), i64, ""), at = i32_of(e, lane);
+		LLVMValueRef upper = LLVMBuildShl(e->b, LLVMBuildZExt(e->b, read_uniform_lane(e, high, lane), i64, ""), by, "");
+		LLVMBuildStore(e->b, LLVMBuildOr(e->b, value, upper, ""), LLVMBuildGEP2(e->b, i64, arguments[3], &at, 1, ""));
+	}
+	LLVMValueRef here = amd_ballot(e, LLVMConstInt(int_type(e, 1), 1, false));
+	return LLVMBuildAnd(e->b, here, arguments[1], "");
+}
+
+/* Waiting threads leave the others their turn. */
+static LLVMValueRef sleep_a_little(struct emitter *e)
+{
+	LLVMValueRef turns = i32_of(e, 1);
+	return amd_intrinsic(e, "llvm.amdgcn.s.sleep", NULL, 0, &turns, 1);
+}
+
+static LLVMValueRef amd_call_service(struct emitter *e, size_t offset, LLVMTypeRef result, LLVMTypeRef const *types, LLVMValueRef const *arguments,
+				     unsigned count)
+{
+	LLVMTypeRef i64 = int_type(e, 64);
+	(void)types;
+	(void)count;
+	if (offset == offsetof(struct cpu_services, yield))
+		return sleep_a_little(e);
+	if (offset == offsetof(struct cpu_services, exchange))
+		return exchange(e, arguments);
+	if (offset == offsetof(struct cpu_services, clock))
+		return amd_intrinsic(e, "llvm.readcyclecounter", NULL, 0, NULL, 0);
+	if (offset == offsetof(struct cpu_services, global_timer)) { /* 100 MHz */
+		LLVMValueRef ticks = amd_intrinsic(e, "llvm.readsteadycounter", NULL, 0, NULL, 0);
+		return LLVMBuildMul(e->b, ticks, LLVMConstInt(i64, 10, false), "");
+	}
+	unsupported(e, "not supported on AMD GPUs yet");
+	return LLVMGetTypeKind(result) == LLVMVoidTypeKind ? NULL : LLVMConstNull(result);
+}
+
+/* ---- the function ------------------------------------------------------------------------------------------------------- */
+
+static void add_attribute(struct emitter *e, LLVMValueRef function, const char *name, const char *value)
+{
+	LLVMAttributeRef a = LLVMCreateStringAttribute(e->context, name, (unsigned)strlen(name), value, (unsigned)strlen(value));
+	LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, a);
+}
+
+static LLVMAttributeRef enum_attribute(struct emitter *e, const char *name, uint64_t value)
+{
+	return LLVMCreateEnumAttribute(e->context, LLVMGetEnumAttributeKindForName(name, strlen(name)), value);
+}
+
+static void describe_machine(struct emitter *e, LLVMValueRef function)
+{
+	add_attribute(e, function, "target-cpu", e->target->cpu);
+	add_attribute(e, function, "target-features", e->target->features);
+	add_attribute(e, function, "denormal-fp-math", "ieee,ieee");
+	add_attribute(e, function, "denormal-fp-math-f32", "ieee,ieee");
+	LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, enum_attribute(e, "nounwind", 0));
+}
+
+static uint32_t most_threads(struct emitter *e)
+{
+	const struct ptx_function *kernel = e->ir->kernel;
+	const uint32_t *block = e->ir->options.block, *bound = kernel->reqntid[0] ? kernel->reqntid : kernel->maxntid;
+	if (block[0])
+		return block[0] * block[1] * block[2];
+	uint32_t most = bound[0] ? bound[0] * (bound[1] ? bound[1] : 1) * (bound[2] ? bound[2] : 1) : 1024;
+	return most < 1024 ? most : 1024;
+}
+
+static void bound_threads(struct emitter *e)
+{
+	char range[32];
+	uint32_t most = most_threads(e), least = e->ir->options.block[0] ? most : 1;
+	if (e->target->wave64) {
+		most = amd_padded_threads(most > AMD_PADDED_THREADS_MAX ? AMD_PADDED_THREADS_MAX : most);
+		least = amd_padded_threads(least > AMD_PADDED_THREADS_MAX ? AMD_PADDED_THREADS_MAX : least);
+	}
+	snprintf(range, sizeof range, "%u,%u", least, most);
+	add_attribute(e, e->function, "amdgpu-flat-work-group-size", range);
+}
+
+static LLVMValueRef hardware_thread(struct emitter *e, unsigned axis)
+{
+	static const char *const names[3] = { "llvm.amdgcn.workitem.id.x", "llvm.amdgcn.workitem.id.y", "llvm.amdgcn.workitem.id.z" };
+	return amd_intrinsic(e, names[axis], NULL, 0, NULL, 0);
+}
+
+/* The number of the thread in its block. In the padded form what is no thread goes to `done`. */
+static LLVMValueRef number_thread(struct emitter *e)
+{
+	struct emitter_state *s = e->state;
+	const uint32_t *block = e->ir->options.block;
+	LLVMValueRef x = hardware_thread(e, 0);
+	if (!e->target->wave64) {
+		if (block[0] && block[1] * block[2] == 1)
+			return x;
+		LLVMValueRef row = LLVMBuildAdd(e->b, LLVMBuildMul(e->b, hardware_thread(e, 2), block_size(e, 1), ""), hardware_thread(e, 1), "");
+		return LLVMBuildAdd(e->b, LLVMBuildMul(e->b, row, block_size(e, 0), ""), x, "thread");
+	}
+	LLVMBasicBlockRef threads = new_block(e, "threads");
+	LLVMValueRef lane = LLVMBuildAnd(e->b, x, i32_of(e, 63), ""), warp = LLVMBuildLShr(e->b, x, i32_of(e, 6), "");
+	LLVMValueRef thread = LLVMBuildOr(e->b, LLVMBuildShl(e->b, warp, i32_of(e, 5), ""), lane, "thread");
+	LLVMValueRef is_one = LLVMBuildICmp(e->b, LLVMIntULT, lane, i32_of(e, 32), "");
+	is_one = LLVMBuildAnd(e->b, is_one, LLVMBuildICmp(e->b, LLVMIntULT, thread, block_threads(e), ""), "");
+	LLVMBuildCondBr(e->b, is_one, threads, s->done);
+	LLVMPositionBuilderAtEnd(e->b, threads);
+	s->unit->kernel_flags |= KERNEL_PADDED;
+	return thread;
+}
+
+static LLVMValueRef amd_thread_axis(struct emitter *e, unsigned axis)
+{
+	const uint32_t *block = e->ir->options.block;
+	LLVMValueRef thread = e->first_thread;
+	if (block[0] && block[axis] == 1)
+		return i32_of(e, 0);
+	if (!e->target->wave64)
+		return hardware_thread(e, axis);
+	if (block[0] && block[1] * block[2] == 1)
+		return thread;
+	if (axis == 0)
+		return LLVMBuildURem(e->b, thread, block_size(e, 0), "");
+	LLVMValueRef row = LLVMBuildUDiv(e->b, thread, block_size(e, 0), "");
+	return axis == 1 ? LLVMBuildURem(e->b, row, block_size(e, 1), "") : LLVMBuildUDiv(e->b, row, block_size(e, 1), "");
+}
+
+static void begin_function(struct emitter *e)
+{
+	struct emitter_state *s = e->state;
+	LLVMTypeRef i8 = int_type(e, 8), i64 = int_type(e, 64), constant = LLVMPointerTypeInContext(e->context, SPACE_CONSTANT);
+	uint32_t launch = amd_launch_offset(e->ir->kernel->parameter_bytes), bytes = launch + (uint32_t)sizeof(struct amd_launch);
+	char size[32];
+	e->function = LLVMAddFunction(e->module, "kernel", LLVMFunctionType(LLVMVoidTypeInContext(e->context), &constant, 1, 0));
+	LLVMSetFunctionCallConv(e->function, LLVMAMDGPUKERNELCallConv);
+	LLVMSetVisibility(e->function, LLVMProtectedVisibility);
+	unsigned byref = LLVMGetEnumAttributeKindForName("byref", 5);
+	LLVMAddAttributeAtIndex(e->function, 1, LLVMCreateTypeAttribute(e->context, byref, LLVMArrayType2(i8, bytes)));
+	LLVMAddAttributeAtIndex(e->function, 1, enum_attribute(e, "align", 16));
+	LLVMAddAttributeAtIndex(e->function, 1, enum_attribute(e, "noalias", 0));
+	describe_machine(e, e->function);
+	bound_threads(e);
+	add_attribute(e, e->function, "amdgpu-implicitarg-num-bytes", "0");
+	add_attribute(e, e->function, "uniform-work-group-size", "true");
+	snprintf(size, sizeof size, "%u", (uint32_t)align_up(e->ir->shared_bytes, 16));
+	add_attribute(e, e->function, "amdgpu-lds-size", size);
+
+	s->prologue = new_block(e, "prologue");
+	s->group_head = new_block(e, "thread");
+	s->done = new_block(e, "done");
+	s->group_next = s->done;
+	LLVMPositionBuilderAtEnd(e->b, s->done);
+	LLVMBuildRetVoid(e->b);
+	LLVMPositionBuilderAtEnd(e->b, s->prologue);
+	s->parameters = LLVMGetParam(e->function, 0);
+	LLVMValueRef at = LLVMConstInt(i64, launch, false);
+	e->block = s->launch = LLVMBuildInBoundsGEP2(e->b, i8, s->parameters, &at, 1, "launch");
+	s->symbols = LLVMBuildIntToPtr(e->b, argument_field(e, i64, offsetof(struct amd_launch, symbols)), constant, "symbols");
+	s->local = LLVMBuildAlloca(e->b, LLVMArrayType2(i8, e->ir->local_bytes + !e->ir->local_bytes), "local");
+	LLVMSetAlignment(s->local, 16);
+	s->scratch = LLVMGetPoison(ptr_type(e));
+	s->lane_numbers = i32_of(e, 0);
+	LLVMBasicBlockRef first = s->prologue;
+	e->first_thread = number_thread(e);
+	s->prologue = first;
+	LLVMBuildBr(e->b, s->group_head);
+	LLVMPositionBuilderAtEnd(e->b, s->group_head);
+}
+
+/* ---- what the code calls ------------------------------------------------------------------------------------------------ */
+
+static bool link_text(struct emitter *e, const char *text, size_t size)
+{
+	LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(text, size, "prelude");
+	LLVMModuleRef module;
+	char *message = NULL;
+	if (LLVMParseIRInContext(e->context, buffer, &module, &message)) {
+		unsupported(e, "internal error, please report it: LLVM says: %s", message);
+		LLVMDisposeMessage(message);
+		return false;
+	}
+	LLVMSetTarget(module, e->target->triple);
+	LLVMSetModuleDataLayout(module, LLVMGetModuleDataLayout(e->module));
+	return !LLVMLinkModules2(e->module, module);
+}
+
+/* The kernel is all that anybody outside sees. */
+static void hide_functions(struct emitter *e)
+{
+	for (LLVMValueRef f = LLVMGetFirstFunction(e->module); f; f = LLVMGetNextFunction(f)) {
+		if (f == e->function || LLVMIsDeclaration(f))
+			continue;
+		LLVMSetLinkage(f, LLVMInternalLinkage);
+		describe_machine(e, f);
+	}
+}
+
+static bool finish_module(struct emitter *e)
+{
+	const struct text *prelude = &e->state->unit->prelude;
+	e->inst = NULL;
+	LLVMMetadataRef version = LLVMValueAsMetadata(i32_of(e, 500));
+	LLVMAddModuleFlag(e->module, LLVMModuleFlagBehaviorError, "amdhsa_code_object_version", 26, version);
+	if (prelude->count && !link_text(e, prelude->data, prelude->count))
+		return false;
+	if (e->state->unit->needs_library) {
+		unsupported(e, "this kernel needs the device library, which is not there yet");
+		return false;
+	}
+	hide_functions(e);
+	return true;
+}
+
+static const struct target_hooks hooks = {
+	.begin_function = begin_function,
+	.finish_module = finish_module,
+	.block_field = amd_block_field,
+	.launch_field = amd_launch_field,
+	.call_service = amd_call_service,
+	.thread_axis = amd_thread_axis,
+	.lane = amd_lane,
+	.pointer = amd_pointer,
+	.to_generic = amd_to_generic,
+	.from_generic = amd_from_generic,
+	.is_in_space = amd_is_in_space,
+	.atomic = amd_atomic,
+	.compare_and_swap = amd_compare_and_swap,
+	.fence = amd_fence,
+	.ballot = amd_ballot,
+	.read_lane = amd_read_lane,
+	.call_library = amd_call_library,
+	.barrier = amd_barrier,
+	.passes = "default<O2>",
+};
+
+/* ---- the machines --------------------------------------------------------------------------------------------------------- */
+
+static const struct {
+	const char *name;
+	bool wave64;
+} machines[] = {
+	{ "gfx906", true },   { "gfx90a", true },   { "gfx942", true },   { "gfx1030", false }, { "gfx1100", false }, { "gfx1101", false },
+	{ "gfx1102", false }, { "gfx1103", false }, { "gfx1150", false }, { "gfx1151", false }, { "gfx1200", false }, { "gfx1201", false },
+};
+
+static LLVMTargetMachineRef amd_machine(const struct target *target, unsigned opt_level)
+{
+	LLVMTargetRef t;
+	char *message = NULL;
+	if (LLVMGetTargetFromTriple(target->triple, &t, &message)) {
+		log_error("LLVM does not know the target %s: %s", target->triple, message);
+		LLVMDisposeMessage(message);
+		return NULL;
+	}
+	return LLVMCreateTargetMachine(t, target->triple, target->cpu, target->features,
+				       opt_level ? LLVMCodeGenLevelDefault : LLVMCodeGenLevelNone, LLVMRelocPIC, LLVMCodeModelDefault);
+}
+
+bool target_init_amd(struct target *target, const struct compile_options *options)
+{
+	for (size_t i = 0; i < ARRAY_LENGTH(machines); i++) {
+		if (strcmp(options->target, machines[i].name))
+			continue;
+		*target = (struct target){ .name = "amd", .width = 1, .wave64 = machines[i].wave64, .machine = amd_machine, .hooks = &hooks };
+		snprintf(target->triple, sizeof target->triple, "amdgcn-amd-amdhsa");
+		snprintf(target->cpu, sizeof target->cpu, "%s", machines[i].name);
+		snprintf(target->features, sizeof target->features, "%s", machines[i].wave64 ? "" : "+wavefrontsize32");
+		return true;
+	}
+	return false;
+}
