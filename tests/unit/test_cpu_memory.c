@@ -161,24 +161,30 @@ static void formats(void **state)
 	struct text out = { 0 };
 	char want[256];
 	(void)state;
-	assert_int_equal(cpu_print_format(&out, "%d|%8.2f|%lld|%-8s|%hd|%%\n", &values), 5);
+	assert_int_equal(print_format(&out, "%d|%8.2f|%lld|%-8s|%hd|%%\n", &values, NULL, NULL), 5);
 	snprintf(want, sizeof want, "%d|%8.2f|%lld|%-8s|%hd|%%\n", -5, 3.14159, 1234567890123LL, "text", (short)70000);
 	assert_string_equal(out.data, want);
 	text_fini(&out);
 	const struct {
 		int width, value;
 	} star = { 6, 42 };
-	cpu_print_format(&out, "[%*d]", &star);
+	print_format(&out, "[%*d]", &star, NULL, NULL);
 	assert_string_equal(out.data, "[    42]");
 	text_fini(&out);
 	/* Unknown ones stand as they are and take nothing. */
 	const int one = 1;
-	assert_int_equal(cpu_print_format(&out, "%n %y %d 100%", &one), 1);
+	assert_int_equal(print_format(&out, "%n %y %d 100%", &one, NULL, NULL), 1);
 	assert_string_equal(out.data, "%n %y 1 100%");
 	text_fini(&out);
 	const char *const null[2] = { NULL, NULL };
-	cpu_print_format(&out, "%s %p", null);
+	print_format(&out, "%s %p", null, NULL, NULL);
 	assert_string_equal(out.data, "(null) (nil)");
+	text_fini(&out);
+	/* Strings that came along, in place of addresses; where they run out, nothing is read past them. */
+	static const char strings[] = "one\0two";
+	const uint64_t addresses[4] = { 0x1000, 7, 0x2000, 0x3000 };
+	assert_int_equal(print_format(&out, "%s %lld %s [%s]", addresses, strings, strings + sizeof strings), 4);
+	assert_string_equal(out.data, "one 7 two []");
 	text_fini(&out);
 }
 

@@ -6,43 +6,21 @@
  *     worker.c   what a thread needs for it      service.c  struct cpu_services
  *     launch.c   the blocks of a launch          block.c    one block: fibers, barriers
  *     children.c what kernels launch themselves  cluster: worker.c, block.c, launch.c
- *     print.c    printf                          heap.c     malloc and free in kernels
- *     fault.c    signals raised by kernels       fiber.c    context switch
- *     host.c     what machine this is
+ *     heap.c     malloc and free in kernels      fault.c    signals raised by kernels
+ *     fiber.c    context switch                  host.c     what machine this is
  *
  * Locks, outermost first: a module's, a queue's, the pool's dependency lock. Nobody holds one of them
  * while a kernel, a host function or the compiler runs. */
 #ifndef DRAGOMAN_CPU_H
 #define DRAGOMAN_CPU_H
 
+#include "backend/common/common.h"
 #include "backend/cpu/abi.h"
 #include "backend/cpu/fiber.h"
 #include "backend/device.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
-
-/* The CUresult values that this back end makes (CUDA Driver API, "Data types used by CUDA driver"). */
-enum {
-	STATUS_SUCCESS = 0,
-	STATUS_INVALID_VALUE = 1,
-	STATUS_OUT_OF_MEMORY = 2,
-	STATUS_NOT_INITIALIZED = 3,
-	STATUS_DEINITIALIZED = 4,
-	STATUS_INVALID_IMAGE = 200,
-	STATUS_INVALID_PTX = 218,
-	STATUS_JIT_COMPILER_NOT_FOUND = 221,
-	STATUS_SYMBOL_NOT_FOUND = 302,
-	STATUS_NOT_FOUND = 500,
-	STATUS_ILLEGAL_ADDRESS = 700,
-	STATUS_LAUNCH_OUT_OF_RESOURCES = 701,
-	STATUS_ASSERT = 710,
-	STATUS_ILLEGAL_INSTRUCTION = 715,
-	STATUS_MISALIGNED_ADDRESS = 716,
-	STATUS_LAUNCH_FAILED = 719,
-	STATUS_NOT_SUPPORTED = 801,
-	STATUS_INVALID_CLUSTER_SIZE = 912
-};
 
 enum {
 	MAX_WORKERS = 1024,
@@ -149,24 +127,12 @@ void cpu_memory_describe(struct memory *memory, uint64_t address, char *out, siz
 
 /* ---- module.c -------------------------------------------------------------------------------- */
 
-struct variant_key {
-	uint32_t block[3];
-	bool small_grid; /* see struct compile_options */
-	bool by_thread;  /* the scalar form, wanted for an error message: failing to get it is not reported */
-};
-
 struct kernel_variant {
-	struct variant_key key;
-	_Atomic int state;             /* enum variant_state */
-	int status;                    /* CUresult of a failed compilation */
-	char *message;                 /* and its text */
-	struct kernel_info info;
+	struct variant common;
 	struct code *code;
 	cpu_kernel_fn *entry;
-	void **symbols;
-	struct kernel_variant *next;
+	uint64_t *symbols;
 };
-enum variant_state { VARIANT_COMPILING, VARIANT_READY, VARIANT_FAILED };
 
 int cpu_module_load(struct device *device, const struct ptx_module *ptx, struct device_module **module,
 		struct ptx_diagnostic *diagnostic);
@@ -541,11 +507,10 @@ struct command **cpu_children_follow_up(struct device_queue *queue, struct launc
 /* Which thread of the block caused worker->fault; false where it could not be found out. */
 bool cpu_find_thread(struct worker *worker, uint32_t *thread);
 
-/* ---- service.c, print.c, heap.c ---------------------------------------------------------------- */
+/* ---- service.c, heap.c ----------------------------------------------------------------------- */
 
 extern const struct cpu_services cpu_services;
 _Noreturn void cpu_service_end(struct cpu_block *block, int status); /* ends the kernel, as a service's error does */
-int32_t cpu_print_format(struct text *out, const char *format, const void *arguments);
 void cpu_launch_fail(struct launch *launch, struct device *device, int status); /* the first error counts */
 
 struct heap;
@@ -583,7 +548,6 @@ struct device {
 };
 void cpu_device_fail(struct device *device, int status);
 void cpu_device_flush_prints(struct device *device);
-void cpu_text_forget(struct text *text, uint64_t limit); /* keeps the latter half, from a line's beginning, of what has grown larger */
 int cpu_device_status(struct device *device); /* the sticky error, or that of a forked child */
 
 #endif

@@ -37,18 +37,6 @@ int cpu_device_status(struct device *device)
 	return gone ? gone : atomic_load_explicit(&device->error, memory_order_acquire);
 }
 
-void cpu_text_forget(struct text *text, uint64_t limit)
-{
-	if (text->count <= limit)
-		return;
-	size_t from = text->count - (size_t)(limit / 2);
-	const char *line = memchr(text->data + from, '\n', text->count - from);
-	if (line)
-		from = (size_t)(line - text->data) + 1;
-	memmove(text->data, text->data + from, text->count - from);
-	text->count -= from;
-}
-
 void cpu_device_flush_prints(struct device *device)
 {
 	if (!atomic_load_explicit(&device->print_waiting, memory_order_acquire))

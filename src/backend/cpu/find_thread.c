@@ -31,8 +31,8 @@ static bool run_again(struct worker *worker, struct launch *again, uint64_t numb
 {
 	const struct fault first = worker->fault;
 	struct block_run *run = worker->run;
-	bool suspends = again->variant->info.flags & KERNEL_SUSPENDS;
-	if ((suspends && again->variant->info.lanes != 1) || !cpu_run_bind(run, again, &worker->main))
+	bool suspends = again->variant->common.info.flags & KERNEL_SUSPENDS;
+	if ((suspends && again->variant->common.info.lanes != 1) || !cpu_run_bind(run, again, &worker->main))
 		return false;
 	if (suspends && run->direct)
 		return false; /* one thread: no question */
@@ -53,9 +53,9 @@ bool cpu_find_thread(struct worker *worker, uint32_t *thread)
 	uint64_t number = run->number;
 	if (launch->concurrent || run != worker->run || !env_long("DRAGOMAN_FAULT_THREAD", 1, 0, 1))
 		return false;
-	struct variant_key key = launch->variant->key;
+	struct variant_key key = launch->variant->common.key;
 	key.by_thread = true;
-	if (cpu_kernel_variant_get(launch->kernel, key, &scalar) || (scalar->info.flags & (KERNEL_YIELDS | KERNEL_COOPERATIVE)))
+	if (cpu_kernel_variant_get(launch->kernel, key, &scalar) || (scalar->common.info.flags & (KERNEL_YIELDS | KERNEL_COOPERATIVE)))
 		return false;
 	/* A launch of its own, so that nothing of the real one's state is touched. */
 	struct launch *again = aligned_alloc(64, align_up(sizeof *again, 64));
@@ -66,7 +66,7 @@ bool cpu_find_thread(struct worker *worker, uint32_t *thread)
 	memcpy(again, launch, sizeof *again);
 	again->variant = scalar;
 	again->abi.symbols = scalar->symbols;
-	again->abi.static_shared = scalar->info.shared_bytes;
+	again->abi.static_shared = scalar->common.info.shared_bytes;
 	atomic_store(&again->failed, 0);
 	bool found = run_again(worker, again, number, thread);
 	text_fini(&run->printed);

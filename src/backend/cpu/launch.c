@@ -52,7 +52,7 @@ void cpu_launch_finish(struct launch *launch, struct device *device)
 	spinlock_lock(&device->print_lock);
 	for (size_t i = 0; i < printed.count; i++)
 		text_add(&device->printed, printed.data[i].data, printed.data[i].length);
-	cpu_text_forget(&device->printed, atomic_load_explicit(&device->print_limit, memory_order_relaxed));
+	print_forget(&device->printed, atomic_load_explicit(&device->print_limit, memory_order_relaxed));
 	spinlock_unlock(&device->print_lock);
 	atomic_store_explicit(&device->print_waiting, true, memory_order_release);
 	for (size_t i = 0; i < printed.count; i++)
@@ -85,7 +85,7 @@ static void run_range(void *argument)
 	struct block_run *run = range.run;
 	struct launch *launch = run->launch;
 	cpu_kernel_fn *entry = launch->variant->entry;
-	bool simple = !(launch->variant->info.flags & (KERNEL_SUSPENDS | KERNEL_PRINTS));
+	bool simple = !(launch->variant->common.info.flags & (KERNEL_SUSPENDS | KERNEL_PRINTS));
 	cpu_run_set_block(run, range.begin);
 	for (uint64_t number = range.begin;;) {
 		if (simple) {

@@ -414,7 +414,7 @@ static void set_abi(struct launch *launch, struct device *device, const struct l
 		.symbols = variant->symbols,
 		.services = &cpu_services,
 		.dynamic_shared = config->dynamic_shared,
-		.static_shared = variant->info.shared_bytes,
+		.static_shared = variant->common.info.shared_bytes,
 		.sm_count = (uint32_t)device->pool.size,
 		.name = cpu_kernel_name(kernel),
 		.runtime = device,
@@ -434,7 +434,7 @@ static void set_abi(struct launch *launch, struct device *device, const struct l
 static void set_share(struct launch *launch, const struct device *device, uint32_t threads)
 {
 	uint64_t blocks = launch->blocks, workers = (uint64_t)device->pool.size;
-	uint32_t flags = launch->variant->info.flags;
+	uint32_t flags = launch->variant->common.info.flags;
 	launch->concurrent = launch->cooperative || launch->cluster_blocks > 1 || (flags & (KERNEL_COOPERATIVE | KERNEL_YIELDS));
 	launch->share = launch->concurrent ? 1 : blocks / (workers * ITEMS_A_WORKER);
 	if (blocks > UINT32_MAX && launch->share < blocks >> 31)
@@ -459,7 +459,7 @@ static int find_variant(const struct device *device, struct device_kernel *kerne
 	int status = cpu_kernel_variant_get(kernel, key, variant);
 	if (status)
 		return status;
-	const struct kernel_info *info = &(*variant)->info;
+	const struct kernel_info *info = &(*variant)->common.info;
 	if (align_up(info->shared_bytes, 16) + (uint64_t)config->dynamic_shared > device->shared_optin ||
 	    (info->max_threads && threads > info->max_threads))
 		return STATUS_INVALID_VALUE;
@@ -482,7 +482,7 @@ static int launch_init(struct launch *launch, struct device *device, struct devi
 	launch->blocks = blocks;
 	launch->cluster_blocks = cluster_blocks;
 	launch->took_ns = 0;
-	if (!set_parameters(launch, config, &launch->variant->info))
+	if (!set_parameters(launch, config, &launch->variant->common.info))
 		return STATUS_OUT_OF_MEMORY;
 	set_abi(launch, device, config, kernel);
 	set_share(launch, device, threads);

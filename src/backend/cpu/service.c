@@ -37,8 +37,8 @@ static int32_t service_print(struct cpu_block *block, uint32_t thread, const cha
 {
 	struct block_run *run = block->worker;
 	(void)thread;
-	int32_t count = cpu_print_format(&run->printed, format, arguments);
-	cpu_text_forget(&run->printed, atomic_load_explicit(&run->worker->device->print_limit, memory_order_relaxed));
+	int32_t count = print_format(&run->printed, format, arguments, NULL, NULL);
+	print_forget(&run->printed, atomic_load_explicit(&run->worker->device->print_limit, memory_order_relaxed));
 	return count;
 }
 

@@ -340,7 +340,7 @@ static uint32_t group_units(const struct block_run *run, const struct group *gro
 /* Makes the run fit for the launch's blocks. */
 bool cpu_run_bind(struct block_run *run, struct launch *launch, struct fiber *home)
 {
-	const struct kernel_info *info = &launch->variant->info;
+	const struct kernel_info *info = &launch->variant->common.info;
 	struct cpu_block *block = &run->block;
 	uint32_t threads = launch->abi.block[0] * launch->abi.block[1] * launch->abi.block[2];
 	run->launch = launch;

@@ -215,15 +215,15 @@ BODY
 BODY
 {
 	for (uint32_t t = first; t < end; t++)
-		__atomic_fetch_add((uint32_t *)block->symbols[0], 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add((uint32_t *)(uintptr_t)block->symbols[0], 1, __ATOMIC_RELAXED);
 	if (!first && !block_number(block))
-		*(void **)pointer(block, 0) = block->symbols[1];
+		*(uint64_t *)pointer(block, 0) = block->symbols[1];
 }
 #elif defined(KERNEL_undefined)
 BODY
 {
 	(void)first, (void)end;
-	*(int *)block->symbols[0] = 1;
+	*(int *)(uintptr_t)block->symbols[0] = 1;
 }
 #elif defined(KERNEL_call_table)
 /* out = table[0](7): a function's address in a variable's initial value */
@@ -236,7 +236,7 @@ void twice(struct cpu_block *block, uint32_t thread, const void *parameters, voi
 BODY
 {
 	int in = 7;
-	cpu_function_fn *function = *(cpu_function_fn **)block->symbols[0];
+	cpu_function_fn *function = *(cpu_function_fn **)(uintptr_t)block->symbols[0];
 	(void)first, (void)end;
 	function(block, 0, &in, pointer(block, 0));
 }

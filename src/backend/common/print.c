@@ -1,12 +1,13 @@
 /* printf of device code (CUDA C++ Programming Guide, "Formatted Output"; PTX's vprintf). The format is the host's, with what
  * GPUs were seen to do where it is not: an unknown conversion and %n are printed as they stand and take no argument.
  * Arguments lie one behind the other, each aligned to its size: int 4 bytes, long, pointers and double 8. */
-#include "backend/cpu/cpu.h"
+#include "backend/common/common.h"
 
 #include <stdio.h>
 
 struct arguments {
 	const uint8_t *at;
+	const char *strings, *strings_end; /* of %s conversions; NULL: their arguments are addresses */
 };
 
 static uint64_t next_argument(struct arguments *arguments, size_t size)
@@ -16,6 +17,19 @@ static uint64_t next_argument(struct arguments *arguments, size_t size)
 	memcpy(&value, arguments->at, size);
 	arguments->at += size;
 	return value;
+}
+
+static const char *next_string(struct arguments *arguments)
+{
+	uint64_t address = next_argument(arguments, 8);
+	if (!arguments->strings)
+		return address ? (const char *)(uintptr_t)address : "(null)";
+	const char *string = arguments->strings;
+	size_t room = (size_t)(arguments->strings_end - string), length = strnlen(string, room);
+	if (length == room) /* no more of them */
+		return "";
+	arguments->strings += length + 1;
+	return address ? string : "(null)";
 }
 
 static int next_int(struct arguments *arguments)
@@ -90,8 +104,7 @@ static void print_conversion(struct text *out, const struct conversion *c, struc
 		memcpy(&value, &bits, sizeof value);
 		text_printf(out, c->text, value);
 	} else if (c->letter == 's') {
-		const char *string = (const char *)(uintptr_t)next_argument(arguments, 8);
-		text_printf(out, c->text, string ? string : "(null)");
+		text_printf(out, c->text, next_string(arguments));
 	} else if (c->letter == 'p') {
 		text_printf(out, c->text, (void *)(uintptr_t)next_argument(arguments, 8));
 	} else if (c->letter != 'c' && c->is_long) {
@@ -102,9 +115,9 @@ static void print_conversion(struct text *out, const struct conversion *c, struc
 }
 #pragma GCC diagnostic pop
 
-int32_t cpu_print_format(struct text *out, const char *format, const void *values)
+int32_t print_format(struct text *out, const char *format, const void *values, const char *strings, const char *strings_end)
 {
-	struct arguments arguments = { values };
+	struct arguments arguments = { values, strings, strings_end };
 	struct conversion conversion;
 	int32_t count = 0;
 	while (*format) {
@@ -129,4 +142,16 @@ int32_t cpu_print_format(struct text *out, const char *format, const void *value
 		format = rest;
 	}
 	return count;
+}
+
+void print_forget(struct text *text, uint64_t limit)
+{
+	if (text->count <= limit)
+		return;
+	size_t from = text->count - (size_t)(limit / 2);
+	const char *line = memchr(text->data + from, '\n', text->count - from);
+	if (line)
+		from = (size_t)(line - text->data) + 1;
+	memmove(text->data, text->data + from, text->count - from);
+	text->count -= from;
 }
