@@ -487,10 +487,18 @@ static bool write_object(struct emitter *e, LLVMTargetMachineRef machine, struct
 static pthread_once_t llvm_once = PTHREAD_ONCE_INIT;
 
 /* LLVM's scheduler compares the memory accesses of a block in pairs up to so many: with its own limits, 1000 and 500, straight code
- * with hundreds of them (inlined functions of -G, unrolled sorts) took most of its time. */
+ * with hundreds of them (inlined functions of -G, unrolled sorts) took most of its time. DRAGOMAN_LLVM adds options of LLVM's
+ * own (and keeps the cache out of it). */
 static void llvm_start(void)
 {
-	const char *const options[] = { "dragoman", "-dag-maps-huge-region=100", "-dag-maps-reduction-size=50" };
+	static char text[1000]; /* LLVM keeps what it is given */
+	const char *options[32] = { "dragoman", "-dag-maps-huge-region=100", "-dag-maps-reduction-size=50" };
+	const char *more = env_get("DRAGOMAN_LLVM");
+	int count = 3;
+	char *rest;
+	snprintf(text, sizeof text, "%s", more ? more : "");
+	for (char *word = strtok_r(text, " ", &rest); word && count < (int)ARRAY_LENGTH(options); word = strtok_r(NULL, " ", &rest))
+		options[count++] = word;
 	LLVMInitializeNativeTarget();
 	LLVMInitializeNativeAsmPrinter();
 #ifdef DRAGOMAN_AMDGPU
@@ -499,7 +507,7 @@ static void llvm_start(void)
 	LLVMInitializeAMDGPUTargetMC();
 	LLVMInitializeAMDGPUAsmPrinter();
 #endif
-	LLVMParseCommandLineOptions(ARRAY_LENGTH(options), options, NULL);
+	LLVMParseCommandLineOptions(count, options, NULL);
 }
 
 /* Code with debug information (-G) is not optimised as it comes, everything inlined here included: beyond some size it is not here either. */

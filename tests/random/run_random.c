@@ -8,6 +8,7 @@
  *     --forms L:V:O:S:M,…  lanes, vector width, optimisation, specialised on the block shape (1) or not, and machine: 0 this one,
  *                          3 one with AVX2, 2 one with AVX and F16C
  *     --pick N             of the forms, N a program, chosen by its seed; without it all
+ *     --quick              LLVM makes its code without care for speed (registers, order): half the time, and the same work for us
  *     --timeout S          seconds that a program may take in one form (a miscompiled loop need not end)
  *     --jobs N             processes
  *     --check              the interpreter alone: is the program valid?
@@ -56,7 +57,7 @@ static bool machine_runs_here(unsigned machine)
 struct options {
 	struct form forms[64];
 	unsigned form_count, pick, timeout, jobs;
-	bool check, compile, dump;
+	bool check, compile, dump, quick;
 };
 
 enum outcome { SAME, DIFFERENT, INVALID };
@@ -388,6 +389,8 @@ static void child(const struct options *options, char **files, int count, int fr
 	setenv("DRAGOMAN_CACHE", "off", 1);
 	setenv("DRAGOMAN_THREADS", "1", 0);
 	setenv("DRAGOMAN_VALIDATE", "1", 0);
+	if (options->quick)
+		setenv("DRAGOMAN_LLVM", "-disable-post-ra -optimize-regalloc=false -enable-misched=false", 0);
 	if (!options->check && (cpu_device_ops.count(&number) || cpu_device_ops.open(0, &r.device) ||
 				cpu_device_ops.queue_create(r.device, 0, &r.queue)))
 		_exit(4);
@@ -503,6 +506,8 @@ int main(int argc, char **argv)
 			o.check = true;
 		else if (!strcmp(argv[i], "--compile"))
 			o.compile = true;
+		else if (!strcmp(argv[i], "--quick"))
+			o.quick = true;
 		else if (!strcmp(argv[i], "--dump"))
 			o.dump = true;
 		else if (!strcmp(argv[i], "--forms"))

@@ -143,9 +143,9 @@ static int obtain(struct code_kernel *kernel, struct variant *variant)
 	struct cache_key key;
 	struct compile_result result;
 	cache_key_make(&key, &subject);
-	/* What is dumped is dumped by the compiler. */
-	bool dumps = env_get("DRAGOMAN_DUMP") != NULL;
-	if (!dumps && cache_get(&key, &result)) {
+	/* What is dumped is dumped by the compiler; options of LLVM's are no part of the key. */
+	bool uncached = env_get("DRAGOMAN_DUMP") || env_get("DRAGOMAN_LLVM");
+	if (!uncached && cache_get(&key, &result)) {
 		int status = load(kernel, variant, &result);
 		compile_result_fini(&result);
 		if (status != STATUS_INVALID_IMAGE)
@@ -158,7 +158,7 @@ static int obtain(struct code_kernel *kernel, struct variant *variant)
 	int status = compile(kernel, &options, variant, &result);
 	if (!status)
 		status = load(kernel, variant, &result);
-	if (!status)
+	if (!status && !env_get("DRAGOMAN_LLVM"))
 		cache_put(&key, &result, code_kernel_name(kernel), ops->target(kernel));
 	compile_result_fini(&result);
 	return status;
