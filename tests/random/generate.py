@@ -9,12 +9,17 @@ registers out.
 
 Where statements may stand depends on how far threads are known to be together (class Context): barriers need the whole
 block, exchanges within a warp need a member mask that holds exactly the lanes that come, everything else may stand anywhere,
-also amid branches without any structure ("soup") and behind the early exit of some lanes.
+also amid branches without any structure ("soup") and behind the early exit of some lanes. What surrounds the statements, first
+values and the writing out, is there for those registers and variables alone that they mention: most of a program are statements,
+and some programs have no barrier.
 """
 import argparse
 import os
 import random
+import re
 from dataclasses import dataclass, field, replace
+
+NAME = r'%\w+|\barray\b|\bsh\b|\bsa\b'  # a register or a variable
 
 TABLE_WORDS = 1024
 ATOMIC_WORDS = 64
@@ -1029,8 +1034,21 @@ class Program:
             declared[f'%a{region.number}'] = 'b64'
             region.write_address(body, f'%a{region.number}')
         self.first_values(body)
-        a, space = body.shared_address('%tid_')
-        e(f'st{space}.u32 [{a}], %gtid')
+
+    def prologue_shared(self, body, mentions):
+        """First values of the shared variables that are used."""
+        e = body.emit
+        if mentions('sh'):
+            a, space = body.shared_address('%tid_')
+            e(f'st{space}.u32 [{a}], %gtid')
+        if mentions('sa'):
+            self.prologue_counters(body)
+        if mentions('sh') or mentions('sa'):
+            e('bar.sync 0')
+
+    @staticmethod
+    def prologue_counters(body):
+        e = body.emit
         q = body.temporary('p')
         e(f'setp.ne.u32 {q}, %tid_, 0')
         skip = body.label()
@@ -1038,7 +1056,6 @@ class Program:
         for i in range(12):
             e(f'st.shared.u32 [sa+{4 * i}], {body.rng.getrandbits(32)}')
         body.place(skip)
-        e('bar.sync 0')
 
     def first_values(self, body):
         """All registers of the pools get values: uniform, lane by lane, and anything."""
@@ -1079,8 +1096,8 @@ class Program:
             for name in body.pool('d'):
                 e(f'cvt.rn.f64.s32 {name}, {body.pick(r)}')
 
-    def epilogue(self, body):
-        """Everything is written where it can be seen."""
+    def epilogue(self, body, mentions):
+        """Everything that was used is written where it can be seen."""
         e = body.emit
         place = body.temporary('x')
         e(f'mad.wide.u32 {place}, %gtid, 4, %mem')
@@ -1091,26 +1108,30 @@ class Program:
             e(f'st.global.{type_} [{place}+{4 * at}], {name}')
             at += self.total
 
-        for name in body.pool('r') + ['%u0', '%u1', '%u2', '%w0', '%w1']:
+        def used(kind):
+            return [name for name in body.pool(kind) if mentions(name)]
+
+        for name in used('r') + [name for name in ['%u0', '%u1', '%u2', '%w0', '%w1'] if mentions(name)]:
             put('u32', name)
-        for name in body.pool('x'):
+        for name in used('x'):
             low, high = body.temporary('r'), body.temporary('r')
             e(f'mov.b64 {{{low}, {high}}}, {name}')
             put('u32', low)
             put('u32', high)
-        bits = body.temporary('r')
-        e(f'mov.b32 {bits}, {{{", ".join(body.pool("h"))}}}')
-        put('u32', bits)
+        if used('h'):
+            bits = body.temporary('r')
+            e(f'mov.b32 {bits}, {{{", ".join(body.pool("h"))}}}')
+            put('u32', bits)
         bits, one = body.temporary('r'), body.temporary('r')
         e(f'mov.u32 {bits}, 0')
-        for i, name in enumerate(body.pool('p') + ['%up0', '%up1']):
+        for i, name in enumerate(used('p')):
             e(f'selp.u32 {one}, {1 << i}, 0, {name}')
             e(f'or.b32 {bits}, {bits}, {one}')
         put('u32', bits)
         if 'f' in body.kinds:
-            for name in body.pool('f'):
+            for name in used('f'):
                 put('f32', name)
-            for name in body.pool('d'):
+            for name in used('d'):
                 q, low, high, t = body.temporary('p'), body.temporary('r'), body.temporary('r'), body.temporary('d')
                 e(f'setp.nan.f64 {q}, {name}, {name}')
                 e(f'selp.f64 {t}, 0d7FF8000000000000, {name}, {q}')
@@ -1118,24 +1139,39 @@ class Program:
                 put('u32', low)
                 put('u32', high)
         # shared memory, when all are done
-        e('bar.sync 0')
-        a, space = body.shared_address('%tid_')
         t = body.temporary('r')
-        e(f'ld{space}.u32 {t}, [{a}]')
-        put('u32', t)
-        q = body.temporary('p')
-        e(f'setp.ge.u32 {q}, %tid_, 12')
-        end = body.label()
-        e(f'@{q} bra {end}')
-        e(f'shl.b32 {t}, %tid_, 2')
-        s = body.temporary('r')
-        e(f'mov.u32 {s}, sa')
-        e(f'add.u32 {s}, {s}, {t}')
-        e(f'ld.shared.u32 {t}, [{s}]')
-        put('u32', t)
-        body.place(end)
+        if mentions('sh') or mentions('sa'):
+            e('bar.sync 0')
+        if mentions('sh'):
+            a, space = body.shared_address('%tid_')
+            e(f'ld{space}.u32 {t}, [{a}]')
+            put('u32', t)
+        if mentions('sa'):
+            q = body.temporary('p')
+            e(f'setp.ge.u32 {q}, %tid_, 12')
+            end = body.label()
+            e(f'@{q} bra {end}')
+            e(f'shl.b32 {t}, %tid_, 2')
+            s = body.temporary('r')
+            e(f'mov.u32 {s}, sa')
+            e(f'add.u32 {s}, {s}, {t}')
+            e(f'ld.shared.u32 {t}, [{s}]')
+            put('u32', t)
+            body.place(end)
         self.words = at
         e('ret')
+
+    @staticmethod
+    def trim(head, rest):
+        """Without the first values that nobody reads: `head` is straight code, in which each instruction but stores has one result."""
+        needed = set(re.findall(NAME, '\n'.join(rest)))
+        kept = []
+        for line in reversed(head):
+            names = re.findall(NAME, line)
+            if ('array' in needed or '%loc' in needed) if 'st.local' in line else names[0] in needed:
+                kept.append(line)
+                needed.update(names)
+        return kept[::-1]
 
     def make_function(self, number):
         body = Body(self, self.rng, f'f{number}', False)
@@ -1172,11 +1208,17 @@ class Program:
         body = Body(self, self.rng, 'kernel', True)
         body.declare_pools()
         self.prologue(body)
+        head, body.lines = body.lines, []
         body.budget = self.options.size + self.rng.randint(0, self.options.size)
         context = Context(block=True, mask='%wm', whole_warp=True)
         while body.budget > 0:
             body.statements(context, 1, 2)
-        self.epilogue(body)
+        statements, body.lines = body.lines, []
+        mentioned = set(re.findall(NAME, '\n'.join(statements))) | ({'sh'} if self.rng.random() < 0.4 else set())
+        self.prologue_shared(body, mentioned.__contains__)
+        body.lines += statements
+        self.epilogue(body, mentioned.__contains__)
+        body.lines = self.trim(head, body.lines) + body.lines
         out = [f'// launch grid {" ".join(map(str, self.grid))} block {" ".join(map(str, self.shape))} words {self.words} seed {self.seed}',
                '.version 8.0', '.target sm_80', '.address_size 64',
                '.const .align 4 .u32 ctable[16] = {' + ', '.join(str(self.rng.getrandbits(32)) for _ in range(16)) + '};']

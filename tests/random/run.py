@@ -26,7 +26,7 @@ FEATURES = ('floats', 'warps', 'memory', 'calls', 'exits')
 def options_of(seed, size):
     """Most programs have everything, but what is rare among everything is common where there is little else."""
     rng = random.Random(seed)
-    options = generate.Options(size=size, flow=rng.choice([1, 1, 3]), others=rng.random() < 0.2)
+    options = generate.Options(size=rng.choice([1, 2, 4, size]), flow=rng.choice([1, 1, 3]), others=rng.random() < 0.2)
     if rng.random() < 0.5:
         for name in rng.sample(FEATURES, rng.randint(1, len(FEATURES))):
             setattr(options, name, False)
@@ -50,7 +50,7 @@ def main():
     parser.add_argument('--run', required=True, help='the run_random binary')
     parser.add_argument('--count', type=int, default=300)
     parser.add_argument('--seed', type=int, default=1)
-    parser.add_argument('--size', type=int, default=6, help='statements, about')
+    parser.add_argument('--size', type=int, default=6, help='statements, about, at most')
     parser.add_argument('--pick', type=int, default=1, help='forms a program')
     parser.add_argument('--jobs', type=int, default=min(os.cpu_count() or 1, 8))
     parser.add_argument('--timeout', type=int, default=120)
