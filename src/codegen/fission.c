@@ -501,7 +501,7 @@ static LLVMValueRef group_context(struct emitter *e)
 /* Is the branch decided by the number of the group: a comparison of an index along the lanes with a constant? */
 static bool is_known_by_group(struct emitter *e, const struct ir_block *b)
 {
-	const struct ir_inst *inst = b->condition == IR_NONE || !b->divergent ? NULL : definition(e, b->condition);
+	const struct ir_inst *inst = b->condition == IR_NONE ? NULL : definition(e, b->condition);
 	bool index = false, constant = false;
 	if (!inst || inst->op != IR_PTX || inst->ptx->form->row->opcode_id != OP_setp || inst->ptx->operand_count != 3)
 		return false;

@@ -4,6 +4,7 @@
  *                    cfg.c       order, dominators, post-dominators, loops (also irreducible ones)
  *                    ssa.c       phis (pruned, closed at loop exits), renaming
  *     ir_analyze()   uniform.c   which branches diverge, which values differ between lanes, and how (shape)
+ *                    bits.c      … where numbers are taken apart into bits: lanes and warps from a thread's number
  *                    nan.c       which floats' NaNs are not the GPU's yet
  *                    progress.c  loops that wait for other threads
  *                    region.c    the parts of a kernel between barriers
@@ -28,6 +29,7 @@ struct ir_shape {
 	uint8_t kind;
 	bool linear;     /* AFFINE: not only within each chunk, but all over the group */
 	bool exact;      /* AFFINE: holds bit for bit; else only where no lane's 32-bit index wraps: good for addresses alone */
+	uint8_t zeros;   /* integers: low bits known to be 0 (AFFINE: of the first lane of the group, or of each chunk where not linear) */
 	int64_t stride;  /* AFFINE */
 	int64_t low, high; /* integers: every lane's value, as a signed number of its width, lies in [low, high] */
 };

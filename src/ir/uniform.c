@@ -8,6 +8,7 @@
  *
  * Shapes follow from the launch's block shape: with 256x1x1 threads %tid.x is 0, 1, 2 … along the lanes; addresses made
  * from it are then plain vector accesses. Value ranges tell whether a 32-bit index can wrap before it is widened. */
+#include "ir/bits.h"
 #include "ir/flatten.h"
 
 #include <stdlib.h>
@@ -77,10 +78,18 @@ static struct ir_shape range(enum ir_shape_kind kind, int64_t stride, int64_t lo
 	return (struct ir_shape){ .kind = kind, .exact = true, .stride = stride, .low = low, .high = high };
 }
 
-static struct ir_shape linear(struct ir_shape s)
+/* Counts lanes from a multiple of as many as a group has, or a chunk. */
+static struct ir_shape counting(const struct ir_func *func, bool linear, int64_t high)
 {
-	s.linear = true;
+	struct ir_shape s = range(IR_AFFINE, 1, 0, high);
+	s.linear = linear;
+	s.zeros = (uint8_t)__builtin_ctz(linear ? func->lanes : func->width);
 	return s;
+}
+
+static struct lanes lanes_of(const struct ir_func *func)
+{
+	return (struct lanes){ func->width, func->lanes };
 }
 
 static struct ir_shape tid_shape(const struct ir_func *func, unsigned axis)
@@ -95,13 +104,13 @@ static struct ir_shape tid_shape(const struct ir_func *func, unsigned axis)
 	if (block[axis] == 1)
 		return range(IR_UNIFORM, 0, 0, 0);
 	if (block[1] == 1 && block[2] == 1)
-		return linear(range(IR_AFFINE, 1, 0, block[0] - 1));
+		return counting(func, true, block[0] - 1);
 	if (block[0] % func->width)
 		return range(IR_VARYING, 0, 0, block[axis] - 1);
 	if (axis == 0 && block[0] % func->lanes == 0)
-		return linear(range(IR_AFFINE, 1, 0, block[0] - 1));
+		return counting(func, true, block[0] - 1);
 	if (axis == 0)
-		return range(IR_AFFINE, 1, 0, block[0] - 1);
+		return counting(func, false, block[0] - 1);
 	return range(block[0] % func->lanes ? IR_AFFINE : IR_UNIFORM, 0, 0, block[axis] - 1);
 }
 
@@ -131,7 +140,7 @@ static struct ir_shape sreg_shape(const struct ir_func *func, const struct ptx_o
 	case SREG_nctaid:
 		return range(IR_UNIFORM, 0, 1, most_blocks(func, axis));
 	case SREG_laneid:
-		return func->lanes == 1 ? range(IR_UNIFORM, 0, 0, 31) : linear(range(IR_AFFINE, 1, 0, 31));
+		return func->lanes == 1 ? range(IR_UNIFORM, 0, 0, 31) : counting(func, true, 31);
 	case SREG_warpid:
 	case SREG_clock:
 	case SREG_clock_hi:
@@ -158,6 +167,16 @@ static struct ir_shape value_shape(const struct ir_func *func, uint32_t value)
 	return value == IR_NONE ? range(IR_UNIFORM, 0, 0, 0) : func->values.data[value].shape;
 }
 
+static uint8_t fewer_zeros(struct ir_shape a, struct ir_shape b)
+{
+	unsigned of_a = ir_low_zeros(a), of_b = ir_low_zeros(b);
+	if (a.kind == IR_AFFINE && b.kind == IR_AFFINE && a.linear != b.linear) { /* of the group's first lane and of the chunks' */
+		unsigned step = (unsigned)__builtin_ctzll((uint64_t)(a.linear ? a.stride : b.stride) | UINT64_C(1) << 31);
+		of_a = step < of_a ? step : of_a;
+	}
+	return (uint8_t)(of_a < of_b ? of_a : of_b);
+}
+
 static struct ir_shape join(struct ir_shape a, struct ir_shape b)
 {
 	struct ir_shape s = a;
@@ -165,6 +184,7 @@ static struct ir_shape join(struct ir_shape a, struct ir_shape b)
 	s.high = a.high > b.high ? a.high : b.high;
 	s.exact = a.exact && b.exact;
 	s.linear = is_linear(a) && is_linear(b);
+	s.zeros = fewer_zeros(a, b);
 	if (a.kind == IR_UNIFORM && b.kind == IR_UNIFORM)
 		return s;
 	if (a.kind == IR_VARYING || b.kind == IR_VARYING || (a.kind == IR_UNIFORM ? 0 : a.stride) != (b.kind == IR_UNIFORM ? 0 : b.stride)) {
@@ -225,6 +245,7 @@ static struct ir_shape shape_sum(struct ir_shape a, struct ir_shape b, int sign,
 {
 	struct ir_shape s = shape_of(IR_VARYING, bits);
 	s.exact = a.exact && b.exact;
+	s.zeros = fewer_zeros(a, b);
 	if (a.kind != IR_VARYING && b.kind != IR_VARYING) {
 		s.kind = a.kind == IR_UNIFORM && b.kind == IR_UNIFORM ? IR_UNIFORM : IR_AFFINE;
 		s.stride = (a.kind == IR_AFFINE ? a.stride : 0) + sign * (b.kind == IR_AFFINE ? b.stride : 0);
@@ -252,6 +273,8 @@ static struct ir_shape shape_product(struct ir_shape a, struct ir_shape b, unsig
 		s.stride = (int64_t)((uint64_t)b.stride * (uint64_t)a.low);
 		s.linear = b.linear;
 	}
+	unsigned zeros = ir_low_zeros(a) + ir_low_zeros(b);
+	s.zeros = (uint8_t)(zeros < 31 ? zeros : 31);
 	int128 corner[4] = { (int128)a.low * b.low, (int128)a.low * b.high, (int128)a.high * b.low, (int128)a.high * b.high };
 	int128 low = corner[0], high = corner[0];
 	for (int i = 1; i < 4; i++) {
@@ -315,7 +338,7 @@ static struct ir_shape shape_converted(const struct ptx_form *form, struct ir_sh
 		return generic;
 	if (ptx_type_bits(to) <= ptx_type_bits(from)) {
 		if (a.kind == IR_AFFINE)
-			generic.kind = IR_AFFINE, generic.stride = a.stride, generic.linear = a.linear;
+			generic.kind = IR_AFFINE, generic.stride = a.stride, generic.linear = a.linear, generic.zeros = a.zeros;
 		if (a.low >= lowest(ptx_type_bits(to)) && a.high <= highest(ptx_type_bits(to)))
 			generic.low = a.low, generic.high = a.high;
 		return generic;
@@ -422,8 +445,22 @@ static struct ir_shape shape_result(struct uniform *u, const struct ir_inst *ins
 	case SHAPE_and: {
 		struct ir_shape s = shape_pure(a, count, bits);
 		for (int i = 0; i < 2; i++)
-			if (a[i].low >= 0)
-				s = with_range(s, 0, a[i].high, bits), i = 2;
+			if (a[i].low >= 0 && (s.low < 0 || a[i].high < s.high))
+				s = with_range(s, 0, a[i].high, bits);
+		ir_shape_and(a[0], a[1], lanes_of(u->func), &s);
+		return s;
+	}
+	case SHAPE_shr: {
+		struct ir_shape s = shape_pure(a, count, bits);
+		if (is_constant(a[1]) && a[1].low >= 0 && a[1].low < (int64_t)bits && (a[0].low >= 0 || type_is_signed(type)))
+			s = with_range(s, a[0].low >> a[1].low, a[0].high >> a[1].low, bits);
+		ir_shape_shr(a[0], a[1], bits, type_is_signed(type), lanes_of(u->func), &s);
+		return s;
+	}
+	case SHAPE_compare: {
+		struct ir_shape s = shape_pure(a, count, bits);
+		if (count == 2)
+			ir_shape_compare(in->form, a[0], a[1], lanes_of(u->func), &s);
 		return s;
 	}
 	default:
@@ -433,12 +470,19 @@ static struct ir_shape shape_result(struct uniform *u, const struct ir_inst *ins
 
 /* ---- the fixed point ------------------------------------------------------------------------------------------------ */
 
+static bool is_same(struct ir_shape a, struct ir_shape b)
+{
+	return a.kind == b.kind && a.stride == b.stride && a.exact == b.exact && a.linear == b.linear && a.zeros == b.zeros && a.low == b.low &&
+	       a.high == b.high;
+}
+
 static void raise_value(struct uniform *u, uint32_t value, struct ir_shape s)
 {
 	struct ir_value *v = &u->func->values.data[value];
 	unsigned bits = ptx_type_bits(v->type);
 	if (s.kind != IR_AFFINE)
 		s.stride = 0, s.linear = s.kind == IR_UNIFORM;
+	s.zeros = (uint8_t)ir_low_zeros(s);
 	struct ir_shape old = v->shape;
 	if (!u->changes[value]) { /* the first time */
 		v->shape = s;
@@ -456,7 +500,8 @@ static void raise_value(struct uniform *u, uint32_t value, struct ir_shape s)
 		s.stride = 0;
 	s.exact = s.exact && old.exact;
 	s.linear = s.linear && is_linear(old);
-	if (s.kind == old.kind && s.stride == old.stride && s.exact == old.exact && s.linear == old.linear && s.low == old.low && s.high == old.high)
+	s.zeros = fewer_zeros(s, old);
+	if (is_same(s, old))
 		return;
 	if (u->changes[value] < 255)
 		u->changes[value]++;
@@ -464,12 +509,13 @@ static void raise_value(struct uniform *u, uint32_t value, struct ir_shape s)
 		s.low = lowest(bits);
 		s.high = highest(bits);
 	}
+	if (u->changes[value] > 8)
+		s.zeros = 0;
 	if (u->changes[value] > 12) {
 		s.kind = IR_VARYING;
 		s.stride = 0;
 	}
-	if (s.kind == old.kind && s.stride == old.stride && s.exact == old.exact && s.linear == old.linear && s.low == old.low &&
-	    s.high == old.high)
+	if (is_same(s, old))
 		return;
 	v->shape = s;
 	u->changed = true;
@@ -593,6 +639,25 @@ static void mark_divergent_loops(struct ir_func *func)
 
 /* ---- modes ------------------------------------------------------------------------------------------------- */
 
+static bool has_guard(const struct ir_inst *inst)
+{
+	for (unsigned i = 0; i < inst->use_count; i++)
+		if (!inst->uses[i].operand)
+			return true;
+	return false;
+}
+
+static bool results_are_uniform(const struct ir_func *func, const struct ir_inst *inst)
+{
+	for (unsigned d = 0; d < inst->def_count; d++)
+		if (func->values.data[inst->defs[d].value].shape.kind != IR_UNIFORM)
+			return false;
+	for (unsigned i = 0; i < inst->use_count; i++)
+		if (value_shape(func, inst->uses[i].value).kind == IR_VARYING)
+			return false;
+	return true;
+}
+
 static void choose_mode(struct ir_func *func, struct ir_inst *inst)
 {
 	bool uniform = true;
@@ -601,6 +666,8 @@ static void choose_mode(struct ir_func *func, struct ir_inst *inst)
 	for (unsigned d = 0; d < inst->def_count; d++)
 		uniform &= func->values.data[inst->defs[d].value].shape.kind == IR_UNIFORM;
 	uint32_t flags = inst->op == IR_PTX ? inst->ptx->form->row->flags : ISA_PURE;
+	if (inst->def_count && flags & ISA_PURE && !has_guard(inst)) /* what lane 0 makes of its index, the group makes */
+		uniform = results_are_uniform(func, inst);
 	if (flags & (ISA_CONVERGENT | ISA_BARRIER | ISA_CALL | ISA_BRANCH))
 		inst->mode = IR_MODE_GROUP;
 	else if (flags & ISA_EFFECT && !(flags & (ISA_READS | ISA_WRITES | ISA_PURE)))

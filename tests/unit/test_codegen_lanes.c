@@ -1,0 +1,108 @@
+/* What the compiler knows of lanes (src/ir/bits.c and others): each test says of a small kernel what must not cost anything in it. */
+#include "codegen/codegen.h"
+
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define HEAD ".version 8.0\n.target sm_80\n.address_size 64\n"                                                         \
+	     ".visible .entry k(.param .u64 in, .param .u64 out, .param .u32 n) {\n"                                        \
+	     ".reg .pred %p<8>;\n.reg .b32 %r<32>;\n.reg .f32 %f<8>;\n.reg .b64 %rd<16>;\n.shared .align 4 .b8 s[1024];\n"  \
+	     "ld.param.u64 %rd1, [in];\nld.param.u64 %rd2, [out];\nld.param.u32 %r1, [n];\n"                               \
+	     "mov.u32 %r2, %tid.x;\nmul.wide.u32 %rd3, %r2, 4;\nadd.s64 %rd4, %rd1, %rd3;\nadd.s64 %rd5, %rd2, %rd3;\n"
+#define TAIL "ret;\n}\n"
+
+static struct compile_options shape(uint32_t x, uint32_t y, uint8_t lanes)
+{
+	return (struct compile_options){ .opt_level = 2, .vector = 8, .lanes = lanes, .small_grid = true, .block = { x, y, 1 } };
+}
+
+static char *dump(const char *text, struct compile_options options, const char *what)
+{
+	struct ptx_diagnostic diagnostic = { 0 };
+	struct ptx_module *module = ptx_parse(text, strlen(text), "test.ptx", &diagnostic);
+	if (!module)
+		fail_msg("%s", diagnostic.message);
+	char *out = dragoman_compiler()->dump(module, module->functions.data[0], &options, what, &diagnostic);
+	if (!out)
+		fail_msg("%s", diagnostic.message);
+	ptx_destroy(module);
+	ptx_diagnostic_fini(&diagnostic);
+	return out;
+}
+
+static unsigned count(const char *text, const char *what)
+{
+	unsigned found = 0;
+	for (; (text = strstr(text, what)); text += strlen(what))
+		found++;
+	return found;
+}
+
+/* The line of the IR with `what` in it must say `expected`. */
+static void assert_line(const char *ir, const char *what, const char *expected)
+{
+	const char *at = strstr(ir, what);
+	if (!at)
+		fail_msg("no '%s' in\n%s", what, ir);
+	const char *end = strchr(at, '\n'), *found = strstr(at, expected);
+	if (!found || found > end)
+		fail_msg("'%.*s' is not '%s'", (int)(end - at), at, expected);
+}
+
+/* ---- a thread's number in bits ---------------------------------------------------------------------------------------- */
+
+#define BITS                                                                                                           \
+	"and.b32 %r3, %r2, 31;\nshr.u32 %r4, %r2, 5;\nsetp.gt.s32 %p1, %r2, 63;\nsetp.lt.u32 %p2, %r2, 40;\nmul.lo.s32 %r5, %r2, 7;\n" \
+	"st.global.u32 [%rd5], %r3;\nst.global.u32 [%rd5+4096], %r4;\n"                                                      \
+	"selp.u32 %r6, 1, 2, %p1;\nselp.u32 %r7, 1, 2, %p2;\nst.global.u32 [%rd5+8192], %r6;\nst.global.u32 [%rd5+12288], %r7;\n"
+
+static void test_lane_and_warp(void **state)
+{
+	(void)state;
+	char *ir = dump(HEAD BITS TAIL, shape(256, 1, 32), "ir");
+	assert_line(ir, "= and.b32", "affine 1 all over [0, 31]");
+	assert_line(ir, "= shr.u32", "once; uniform [0, 7]");
+	assert_line(ir, "= setp.gt.s32", "once; uniform");
+	assert_line(ir, "= setp.lt.u32", "lanes; affine 0"); /* 40 is a chunk's bound, no warp's */
+	free(ir);
+	/* eight lanes together */
+	ir = dump(HEAD BITS TAIL, shape(256, 1, 8), "ir");
+	assert_line(ir, "= and.b32", "affine 1 all over [0, 31]");
+	assert_line(ir, "= shr.u32", "once; uniform [0, 7]");
+	assert_line(ir, "= setp.lt.u32", "once; uniform");
+	free(ir);
+	/* two rows to a warp: so in each of its chunks */
+	ir = dump(HEAD "and.b32 %r3, %r2, 7;\nshr.u32 %r4, %r2, 3;\nshr.u32 %r5, %r2, 2;\nst.global.u32 [%rd5], %r3;\n"
+		       "st.global.u32 [%rd5+4096], %r4;\nst.global.u32 [%rd5+8192], %r5;\n" TAIL, shape(16, 16, 32), "ir");
+	assert_line(ir, "= and.b32", "affine 1 [0, 7]");
+	assert_line(ir, "= shr.u32", "affine 0 [0, 1]");
+	free(ir);
+}
+
+/* An index that goes on by whole blocks still begins with a multiple; one that goes on by 33 does not. */
+#define STEPS(BY)                                                                                                      \
+	"mov.u32 %r5, 0;\nagain: and.b32 %r3, %r2, 31;\nst.global.u32 [%rd5], %r3;\nadd.s32 %r2, %r2, " BY ";\n"               \
+	"add.s32 %r5, %r5, 1;\nsetp.lt.s32 %p1, %r5, %r1;\n@%p1 bra again;\n"
+
+static void test_zeros_in_loops(void **state)
+{
+	(void)state;
+	char *ir = dump(HEAD STEPS("256") TAIL, shape(256, 1, 32), "ir");
+	assert_line(ir, "= and.b32", "affine 1 all over [0, 31]");
+	free(ir);
+	ir = dump(HEAD STEPS("33") TAIL, shape(256, 1, 32), "ir");
+	assert_line(ir, "= and.b32", "varying");
+	free(ir);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lane_and_warp), cmocka_unit_test(test_zeros_in_loops),
+	};
+	(void)count;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
