@@ -258,8 +258,34 @@ static LLVMValueRef memory_intrinsic(struct emitter *e, const char *name, LLVMTy
 	return LLVMBuildCall2(e->b, type, f, args, count, "");
 }
 
+/* Where a lane costs its branch nothing (a GPU), and pointers have address spaces: no scratch place. */
+static LLVMValueRef load_branched(struct emitter *e, struct address address, LLVMTypeRef lane, bool is_volatile)
+{
+	LLVMBasicBlockRef from[2] = { LLVMGetInsertBlock(e->b), new_block(e, "load") }, after = new_block(e, "after");
+	LLVMBuildCondBr(e->b, e->mask, from[1], after);
+	LLVMPositionBuilderAtEnd(e->b, from[1]);
+	LLVMValueRef values[2] = { LLVMConstNull(lane), plain_load(e, lane, address.pointer, address.align, is_volatile) };
+	LLVMBuildBr(e->b, after);
+	LLVMPositionBuilderAtEnd(e->b, after);
+	LLVMValueRef phi = LLVMBuildPhi(e->b, lane, "");
+	LLVMAddIncoming(phi, values, from, 2);
+	return phi;
+}
+
+static void store_branched(struct emitter *e, struct address address, LLVMValueRef value, unsigned align, bool is_volatile)
+{
+	LLVMBasicBlockRef then = new_block(e, "store"), after = new_block(e, "after");
+	LLVMBuildCondBr(e->b, e->mask, then, after);
+	LLVMPositionBuilderAtEnd(e->b, then);
+	plain_store(e, value, address.pointer, align, is_volatile);
+	LLVMBuildBr(e->b, after);
+	LLVMPositionBuilderAtEnd(e->b, after);
+}
+
 static LLVMValueRef load_scalar(struct emitter *e, struct address address, LLVMTypeRef lane, bool is_volatile)
 {
+	if (e->mask && e->target->hooks)
+		return load_branched(e, address, lane, is_volatile);
 	return plain_load(e, lane, or_scratch(e, e->mask, address.pointer), address.align, is_volatile);
 }
 
@@ -339,7 +365,10 @@ void store_lanes(struct emitter *e, struct address address, LLVMValueRef value, 
 	LLVMTypeRef type = LLVMTypeOf(value);
 	if (e->w == 1) {
 		unsigned bytes = type_bytes(type), align = address.align < bytes ? address.align : bytes;
-		plain_store(e, value, or_scratch(e, e->mask, address.pointer), align, is_volatile);
+		if (e->mask && e->target->hooks)
+			store_branched(e, address, value, align, is_volatile);
+		else
+			plain_store(e, value, or_scratch(e, e->mask, address.pointer), align, is_volatile);
 		return;
 	}
 	LLVMTypeRef lane = LLVMGetElementType(type);

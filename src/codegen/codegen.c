@@ -430,7 +430,7 @@ static void fill_info(struct emitter *e, struct compile_result *result)
 	result->info = (struct kernel_info){
 		.abi = e->target->hooks ? AMD_ABI : CPU_ABI,
 		.lanes = ir->lanes,
-		.shared_bytes = e->target->hooks ? (uint32_t)align_up(ir->shared_bytes, 16) : ir->shared_bytes,
+		.shared_bytes = e->target->hooks ? (uint32_t)align_up(ir->shared_bytes, 16) + e->state->unit->library_shared : ir->shared_bytes,
 		.shared_align = ir->shared_align,
 		.local_bytes = ir->local_bytes,
 		.parameter_bytes = kernel->parameter_bytes,

@@ -63,14 +63,10 @@ static void emit_barrier_alone(struct emitter *e, const struct ptx_instruction *
 	set_value_uniform(e, operand(e, 0), r);
 }
 
-/* The machine has one barrier, of all threads that there still are: number 0 without a count. */
-static void emit_barrier_hardware(struct emitter *e, const struct ptx_instruction *in)
+bool barrier_is_plain(const struct ptx_instruction *in)
 {
-	const struct ptx_operand *id = operand(e, has(e, MOD_red) ? 1 : 0);
-	if (!has(e, MOD_red) && !has(e, MOD_arrive) && in->operand_count == 1 && id->kind == PTX_OP_IMMEDIATE && id->bits == 0)
-		e->target->hooks->barrier(e);
-	else
-		unsupported(e, "barriers other than number 0 of all threads are not supported on this GPU yet");
+	const struct ptx_operand *id = &in->operands[0];
+	return in->operand_count == 1 && !ptx_has(in->form, MOD_arrive) && id->kind == PTX_OP_IMMEDIATE && !id->bits;
 }
 
 void emit_barrier(struct emitter *e, const struct ptx_instruction *in)
@@ -79,8 +75,8 @@ void emit_barrier(struct emitter *e, const struct ptx_instruction *in)
 		emit_barrier_alone(e, in);
 		return;
 	}
-	if (e->target->hooks) {
-		emit_barrier_hardware(e, in);
+	if (e->target->hooks && barrier_is_plain(in)) {
+		e->target->hooks->barrier(e);
 		return;
 	}
 	if (e->state->fission) { /* between two regions */

@@ -208,7 +208,7 @@ void load_elements(struct emitter *e, struct address address, LLVMTypeRef lane, 
 		   LLVMValueRef *values)
 {
 	unsigned bytes = type_bytes(lane) * count;
-	if (count == 1 || bytes > 64)
+	if (count == 1 || bytes > 64 || (e->mask && e->target->hooks))
 		load_each(e, address, lane, count, is_volatile, values);
 	else if (e->w == 1 || address.kind == ADDRESS_ONE)
 		load_one(e, address, lane, count, is_volatile, values);

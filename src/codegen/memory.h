@@ -27,6 +27,9 @@ enum memory_scope named_scope(struct emitter *e);
 /* Fences of the memory model (8.8): what a scope needs on this target. */
 void emit_memory_fence(struct emitter *e, LLVMAtomicOrdering ordering, bool within_block);
 
+/* Barrier number 0 of all threads, without more: what hardware has. */
+bool barrier_is_plain(const struct ptx_instruction *in);
+
 /* A .shared::cluster address, i64 scalar or piece, as the distance from the block's own shared memory. */
 LLVMValueRef cluster_offset(struct emitter *e, LLVMValueRef a);
 

@@ -78,6 +78,7 @@ struct emitter_unit {
 	uint32_t kernel_flags;     /* enum kernel_flags */
 	struct text prelude;       /* LLVM IR as text, for what llvm-c cannot say: linked in at the end */
 	bool needs_library;        /* calls functions of src/devlib */
+	uint32_t library_shared;   /* bytes of shared memory for them */
 	VEC(const struct ptx_function *) functions; /* called, in order of discovery */
 	struct map function_numbers;                /* name -> number + 1 */
 	bool calls_pointers;

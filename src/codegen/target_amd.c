@@ -5,6 +5,7 @@
  * lanes (gfx10 and later), or the lower half of one of 64, whose upper half has left. */
 #include "codegen/amd.h"
 
+#include <llvm-c/BitReader.h>
 #include <llvm-c/IRReader.h>
 #include <llvm-c/Linker.h>
 #include <stddef.h>
@@ -14,6 +15,8 @@
 #include "backend/amd/abi.h"
 #include "backend/cpu/abi.h"
 #include "codegen/memory.h"
+#include "devlib/library.h"
+#include "isa_emit.h"
 
 LLVMValueRef amd_intrinsic(struct emitter *e, const char *name, LLVMTypeRef const *overload, unsigned overload_count,
 			   LLVMValueRef const *arguments, unsigned count)
@@ -168,6 +171,44 @@ static LLVMValueRef exchange(struct emitter *e, LLVMValueRef const *arguments)
 	return LLVMBuildAnd(e->b, here, arguments[1], "");
 }
 
+/* Where the barriers of the device library have their state: behind all of the kernel's own shared memory. */
+static LLVMValueRef barrier_base(struct emitter *e)
+{
+	LLVMValueRef dynamic = argument_field(e, int_type(e, 32), offsetof(struct amd_launch, dynamic_shared));
+	dynamic = LLVMBuildAnd(e->b, LLVMBuildAdd(e->b, dynamic, i32_of(e, 15), ""), i32_of(e, ~15u), "");
+	return LLVMBuildAdd(e->b, dynamic, i32_of(e, (uint32_t)align_up(e->ir->shared_bytes, 16)), "");
+}
+
+static LLVMValueRef library_barrier(struct emitter *e, bool waits, LLVMTypeRef result, LLVMValueRef const *more, unsigned count)
+{
+	LLVMValueRef arguments[8] = { e->state->launch, barrier_base(e) };
+	for (unsigned i = 0; i < count; i++)
+		arguments[i + 2] = more[i];
+	e->state->unit->kernel_flags |= KERNEL_TRAPS;
+	return amd_call_library(e, waits ? "device_barrier" : "device_barrier_arrive", result, arguments, count + 2);
+}
+
+static const struct {
+	size_t service;
+	const char *function;
+	uint32_t flags;
+} library_services[] = {
+	{ offsetof(struct cpu_services, print), "device_print", KERNEL_PRINTS },
+	{ offsetof(struct cpu_services, allocate), "device_allocate", 0 },
+	{ offsetof(struct cpu_services, release), "device_release", 0 },
+	{ offsetof(struct cpu_services, trap), "device_trap", KERNEL_TRAPS },
+	{ offsetof(struct cpu_services, assert_fail), "device_assert_fail", KERNEL_TRAPS },
+};
+
+static LLVMValueRef library_service(struct emitter *e, size_t which, LLVMTypeRef result, LLVMValueRef const *arguments, unsigned count)
+{
+	LLVMValueRef all[12] = { e->state->launch };
+	for (unsigned i = 0; i < count; i++)
+		all[i + 1] = arguments[i];
+	e->state->unit->kernel_flags |= library_services[which].flags;
+	return amd_call_library(e, library_services[which].function, result, all, count + 1);
+}
+
 /* Waiting threads leave the others their turn. */
 static LLVMValueRef sleep_a_little(struct emitter *e)
 {
@@ -191,6 +232,18 @@ static LLVMValueRef amd_call_service(struct emitter *e, size_t offset, LLVMTypeR
 		LLVMValueRef ticks = amd_intrinsic(e, "llvm.readsteadycounter", NULL, 0, NULL, 0);
 		return LLVMBuildMul(e->b, ticks, LLVMConstInt(i64, 10, false), "");
 	}
+	if (offset == offsetof(struct cpu_services, barrier) || offset == offsetof(struct cpu_services, barrier_arrive))
+		return library_barrier(e, offset == offsetof(struct cpu_services, barrier), result, arguments + 2, count - 2);
+	/* A block is a cluster. */
+	if (offset == offsetof(struct cpu_services, cluster_arrive))
+		return NULL;
+	if (offset == offsetof(struct cpu_services, cluster_wait)) {
+		amd_barrier(e);
+		return NULL;
+	}
+	for (size_t i = 0; i < ARRAY_LENGTH(library_services); i++)
+		if (offset == library_services[i].service)
+			return library_service(e, i, result, arguments, count);
 	unsupported(e, "not supported on AMD GPUs yet");
 	return LLVMGetTypeKind(result) == LLVMVoidTypeKind ? NULL : LLVMConstNull(result);
 }
@@ -284,6 +337,35 @@ static LLVMValueRef amd_thread_axis(struct emitter *e, unsigned axis)
 	return axis == 1 ? LLVMBuildURem(e->b, row, block_size(e, 1), "") : LLVMBuildUDiv(e->b, row, block_size(e, 1), "");
 }
 
+static bool has_library_barriers(const struct ir_func *ir)
+{
+	for (uint32_t i = 0; i < ir->order_count; i++) {
+		const struct ir_block *b = &ir->blocks.data[ir->order[i]];
+		for (size_t j = 0; j < b->insts.count; j++) {
+			const struct ir_inst *inst = &b->insts.data[j];
+			if (inst->op == IR_PTX && isa_emit_table[inst->ptx->form->row->index].emit == emit_barrier && !barrier_is_plain(inst->ptx))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Their state begins as zeros, and hears of warps that leave. */
+static void start_barriers(struct emitter *e)
+{
+	struct emitter_state *s = e->state;
+	LLVMTypeRef nothing = LLVMVoidTypeInContext(e->context);
+	LLVMValueRef arguments[] = { barrier_base(e), e->first_thread };
+	LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b);
+	amd_call_library(e, "device_barriers_start", nothing, arguments, 2);
+	amd_barrier(e);
+	s->group_next = new_block(e, "leave");
+	LLVMPositionBuilderAtEnd(e->b, s->group_next);
+	amd_call_library(e, "device_barriers_leave", nothing, arguments, 1);
+	LLVMBuildBr(e->b, s->done);
+	LLVMPositionBuilderAtEnd(e->b, here);
+}
+
 static void begin_function(struct emitter *e)
 {
 	struct emitter_state *s = e->state;
@@ -301,7 +383,9 @@ static void begin_function(struct emitter *e)
 	bound_threads(e);
 	add_attribute(e, e->function, "amdgpu-implicitarg-num-bytes", "0");
 	add_attribute(e, e->function, "uniform-work-group-size", "true");
-	snprintf(size, sizeof size, "%u", (uint32_t)align_up(e->ir->shared_bytes, 16));
+	bool barriers = has_library_barriers(e->ir);
+	s->unit->library_shared = barriers ? AMD_BARRIER_BYTES : 0;
+	snprintf(size, sizeof size, "%u", (uint32_t)align_up(e->ir->shared_bytes, 16) + s->unit->library_shared);
 	add_attribute(e, e->function, "amdgpu-lds-size", size);
 
 	s->prologue = new_block(e, "prologue");
@@ -322,6 +406,8 @@ static void begin_function(struct emitter *e)
 	LLVMBasicBlockRef first = s->prologue;
 	e->first_thread = number_thread(e);
 	s->prologue = first;
+	if (barriers)
+		start_barriers(e);
 	LLVMBuildBr(e->b, s->group_head);
 	LLVMPositionBuilderAtEnd(e->b, s->group_head);
 }
@@ -343,6 +429,26 @@ static bool link_text(struct emitter *e, const char *text, size_t size)
 	return !LLVMLinkModules2(e->module, module);
 }
 
+static bool link_library(struct emitter *e)
+{
+	if (!amd_library_size) {
+		unsupported(e, "this kernel needs the device library for AMD GPUs, which this build is without (it takes clang 19)");
+		return false;
+	}
+	LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRange((const char *)amd_library, amd_library_size, "library", false);
+	LLVMModuleRef module;
+	bool good = !LLVMParseBitcodeInContext2(e->context, buffer, &module);
+	LLVMDisposeMemoryBuffer(buffer);
+	if (good) {
+		LLVMSetTarget(module, e->target->triple);
+		LLVMSetModuleDataLayout(module, LLVMGetModuleDataLayout(e->module));
+		good = !LLVMLinkModules2(e->module, module);
+	}
+	if (!good)
+		unsupported(e, "internal error, please report it: the device library is damaged");
+	return good;
+}
+
 /* The kernel is all that anybody outside sees. */
 static void hide_functions(struct emitter *e)
 {
@@ -362,10 +468,8 @@ static bool finish_module(struct emitter *e)
 	LLVMAddModuleFlag(e->module, LLVMModuleFlagBehaviorError, "amdhsa_code_object_version", 26, version);
 	if (prelude->count && !link_text(e, prelude->data, prelude->count))
 		return false;
-	if (e->state->unit->needs_library) {
-		unsupported(e, "this kernel needs the device library, which is not there yet");
+	if (e->state->unit->needs_library && !link_library(e))
 		return false;
-	}
 	hide_functions(e);
 	return true;
 }

@@ -7,8 +7,9 @@
  * Threads. Without KERNEL_PADDED the hardware's block is the program's. With it (wave64 machines) the hardware's block is flat,
  * amd_padded_threads() × 1 × 1: 64 hardware threads for each warp of 32, of which the upper half leaves at once.
  *
- * Shared memory is LDS. The kernel's group segment holds kernel_info.shared_bytes, a multiple of 16 (the static part, then what the device
- * library keeps there); dynamic shared memory follows, and is what HIP is asked for as dynamic. All of it together: AMD_SHARED_MAX at most.
+ * Shared memory is LDS: the static part, dynamic shared memory from the next multiple of 16 on, then what the device library keeps there. The
+ * kernel's own group segment is kernel_info.shared_bytes, without the dynamic bytes, which are what HIP is asked for as dynamic. All of
+ * it together: AMD_SHARED_MAX at most.
  *
  * Grids. %ctaid and %nctaid are the hardware's block numbers and amd_launch.grid.
  *
@@ -21,6 +22,7 @@
 
 enum { AMD_ABI = 0x414d0001 };           /* never CPU_ABI */
 enum { AMD_SHARED_MAX = 64 << 10 };      /* bytes of LDS a block */
+enum { AMD_BARRIER_BYTES = 224 };        /* of which the device library may take so many */
 enum { AMD_PADDED_THREADS_MAX = 512 };   /* of the program's, a block, in the padded form */
 
 /* One launch; copied behind the parameters. */
