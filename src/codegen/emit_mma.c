@@ -229,7 +229,7 @@ static void emit_product(struct emitter *e, const struct ptx_instruction *in, bo
 		return;
 	}
 	p.tile.sparse = sparse;
-	LLVMValueRef function = mma_function(e, &p.tile);
+	LLVMValueRef whole = mma_fast_function(e, &p.tile, p.row_tiles, p.column_tiles), function = whole ? whole : mma_function(e, &p.tile);
 	if (!function)
 		return;
 	unsigned ab = mma_register_bits(p.tile.a), cd = mma_register_bits(p.tile.d), tiles = p.row_tiles * p.column_tiles;
@@ -238,7 +238,10 @@ static void emit_product(struct emitter *e, const struct ptx_instruction *in, bo
 	p.c_words = fragment_store(e, operand(e, 3), cd, p.c * tiles);
 	p.d_words = word_array(e, cd, 32 * p.d * tiles, "product");
 	p.scales = p.tile.block ? store_scales(e, &p.tile, sparse) : NULL;
-	multiply_tiles(e, &p, function);
+	if (whole)
+		call_words(e, whole, p.a_words, p.b_words, p.c_words, p.d_words, NULL);
+	else
+		multiply_tiles(e, &p, function);
 	fragment_load(e, operand(e, 0), cd, p.d * tiles, p.d_words);
 }
 

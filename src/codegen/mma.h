@@ -29,6 +29,10 @@ unsigned mma_c_registers(const struct mma_tile *tile, enum ptx_type type);
  * the types are not known. Scales are doubles: for each block 16 of A's rows and 8 of B's columns. */
 LLVMValueRef mma_function(struct emitter *e, const struct mma_tile *tile);
 
+/* mma_fast.c: likewise, but of all tiles of an instruction, one after the other in each array; column tiles of A's first row come first. NULL where
+ * there is no faster way than mma_function() for each. */
+LLVMValueRef mma_fast_function(struct emitter *e, const struct mma_tile *tile, unsigned row_tiles, unsigned column_tiles);
+
 /* A function of that name with five pointers, to which no code has been added yet. */
 LLVMValueRef mma_add_function(struct emitter *e, const char *name);
 
