@@ -42,6 +42,7 @@ struct fast {
 	LLVMValueRef a, b, c, d;          /* parameters */
 	LLVMValueRef a_value, b_value;    /* floats: A by tile, step, row, k; B by tile, k, column */
 	LLVMValueRef a_exponent, b_exponent, largest; /* bytes, likewise; of products of a tile by row, column */
+	LLVMValueRef scale, sums;         /* of a tile's rows: what makes terms integers, as a float's bits; the integers' sums */
 	LLVMValueRef beyond;              /* vector of integers: .f16: the largest element; else not 0 where one is not moderate */
 	LLVMValueRef c_most, c_least;     /* of addends, without sign, doubled; c_least of those less 1, so that 0 is the most */
 };
@@ -294,9 +295,8 @@ static LLVMValueRef load_row(struct fast *f, LLVMValueRef base, LLVMValueRef wor
 
 static void store_row(struct fast *f, LLVMValueRef v, LLVMValueRef word)
 {
-	struct emitter *e = f->e;
 	if (f->to_half) {
-		store(f, shuffled(f, float_to_half(e, v, ROUND_NEAREST), NULL, in_order, COLUMNS), int_of(f, 32), f->d, word, 16);
+		store(f, shuffled(f, v, NULL, in_order, COLUMNS), int_of(f, 32), f->d, word, 16);
 		return;
 	}
 	for (unsigned half = 0; half < 2; half++)
@@ -337,29 +337,64 @@ static LLVMValueRef addend_field(struct fast *f, LLVMValueRef c, bool tested)
 	return intrinsic2(e, "llvm.umax", field, and_(e, some, kbits(e, 32, BIAS - 14)));
 }
 
-/* Rows of a tile, one step: from C, or from what the step before left in D. */
-static void step_rows(struct fast *f, LLVMValueRef a, LLVMValueRef b, LLVMValueRef words, bool first)
+static LLVMTypeRef row_of(LLVMTypeRef element)
+{
+	return LLVMVectorType(element, COLUMNS);
+}
+
+/* What a row's sum is worth: the addend of the next step, or the result. */
+static LLVMValueRef finished(struct fast *f, LLVMValueRef at)
 {
 	struct emitter *e = f->e;
-	LLVMTypeRef row_of_floats = LLVMVectorType(float_of(f), COLUMNS), bytes = LLVMVectorType(int_of(f, 8), COLUMNS);
+	LLVMValueRef sum = load(f, row_of(int_of(f, 32)), int_of(f, 32), f->sums, at, 32);
+	LLVMValueRef scale = load(f, row_of(int_of(f, 32)), int_of(f, 32), f->scale, at, 32);
+	LLVMValueRef down = as_type(e, sub_(e, kbits(e, 32, (uint64_t)(2 * BIAS) << 23), scale), PTX_F32);
+	LLVMValueRef r = fmul_(e, sum_to_float(f, sum), down);
+	return f->to_half ? float_to_half(e, r, ROUND_NEAREST) : r;
+}
+
+/* Before step `next` of a tile, and after the last: sums become addends, and these begin the sums of the step, in units that they and
+ * the products give. */
+static void turn_rows(struct fast *f, LLVMValueRef words, unsigned next)
+{
+	struct emitter *e = f->e;
+	e->w = COLUMNS;
+	struct loop loop = loop_open(f, f->tile->m);
+	LLVMValueRef word = LLVMBuildAdd(e->b, words, row_word(f, loop.index), ""), at = times(f, loop.index, COLUMNS);
+	LLVMValueRef c = next ? finished(f, at) : load_row(f, f->c, word);
+	if (next == f->steps) {
+		store_row(f, c, word);
+		loop_close(f, loop);
+		return;
+	}
+	c = next && f->to_half ? to_float(e, c) : c;
+	LLVMValueRef field = addend_field(f, c, !next || f->to_half); /* a half may have become infinite */
+	LLVMValueRef of_products = resize(e, load(f, row_of(int_of(f, 8)), int_of(f, 8), f->largest, at, 8), 32, true);
+	field = intrinsic2(e, "llvm.smax", field, add_(e, of_products, kbits(e, 32, BIAS)));
+	LLVMValueRef scale = shl_(e, sub_(e, kbits(e, 32, 2 * BIAS + FRACTION), field), kbits(e, 32, 23));
+	store(f, scale, int_of(f, 32), f->scale, at, 32);
+	store(f, cut(f, fmul_(e, c, as_type(e, scale, PTX_F32))), int_of(f, 32), f->sums, at, 32);
+	loop_close(f, loop);
+}
+
+/* Adds a step's products to the sums of a tile's rows. The loop does nothing else, so that many rows of it are under way at a time. */
+static void sum_rows(struct fast *f, LLVMValueRef a, LLVMValueRef b)
+{
+	struct emitter *e = f->e;
 	LLVMValueRef columns[8];
 	e->w = COLUMNS;
 	for (unsigned k = 0; k < f->step; k++)
-		columns[k] = load(f, row_of_floats, float_of(f), f->b_value, plus(f, b, k * COLUMNS), 32);
+		columns[k] = load(f, row_of(float_of(f)), float_of(f), f->b_value, plus(f, b, k * COLUMNS), 32);
 	struct loop loop = loop_open(f, f->tile->m);
-	LLVMValueRef word = LLVMBuildAdd(e->b, words, row_word(f, loop.index), ""), c = load_row(f, first ? f->c : f->d, word);
-	LLVMValueRef field = addend_field(f, c, first || f->to_half); /* a half may have become infinite */
-	LLVMValueRef of_products = resize(e, load(f, bytes, int_of(f, 8), f->largest, times(f, loop.index, COLUMNS), 8), 32, true);
-	field = intrinsic2(e, "llvm.smax", field, add_(e, of_products, kbits(e, 32, BIAS)));
-	LLVMValueRef scale = shl_(e, sub_(e, kbits(e, 32, 2 * BIAS + FRACTION), field), kbits(e, 32, 23));
-	LLVMValueRef up = as_type(e, scale, PTX_F32), down = as_type(e, sub_(e, kbits(e, 32, (uint64_t)(2 * BIAS) << 23), scale), PTX_F32);
-	LLVMValueRef at = LLVMBuildAdd(e->b, a, times(f, loop.index, f->step), ""), sums[2] = { cut(f, fmul_(e, c, up)), NULL };
+	LLVMValueRef of_a = LLVMBuildAdd(e->b, a, times(f, loop.index, f->step), ""), at = times(f, loop.index, COLUMNS);
+	LLVMValueRef scale = load(f, row_of(float_of(f)), float_of(f), f->scale, at, 32);
+	LLVMValueRef sums[2] = { load(f, row_of(int_of(f, 32)), int_of(f, 32), f->sums, at, 32), NULL };
 	for (unsigned k = 0; k < f->step; k++) {
-		LLVMValueRef x = splat(e, load(f, float_of(f), float_of(f), f->a_value, plus(f, at, k), 4));
-		LLVMValueRef term = cut(f, fmul_(e, fmul_(e, x, columns[k]), up));
+		LLVMValueRef x = splat(e, load(f, float_of(f), float_of(f), f->a_value, plus(f, of_a, k), 4));
+		LLVMValueRef term = cut(f, fmul_(e, fmul_(e, x, columns[k]), scale));
 		sums[k % 2] = sums[k % 2] ? add_(e, sums[k % 2], term) : term;
 	}
-	store_row(f, fmul_(e, sum_to_float(f, add_(e, sums[0], sums[1])), down), word);
+	store(f, add_(e, sums[0], sums[1]), int_of(f, 32), f->sums, at, 32);
 	loop_close(f, loop);
 }
 
@@ -374,8 +409,10 @@ static void multiply(struct fast *f)
 	for (unsigned i = 0; i < f->steps; i++) {
 		LLVMValueRef of_a = plus(f, a, i * tile->m * f->step), of_b = plus(f, b, i * f->step * COLUMNS);
 		largest_exponents(f, of_a, of_b);
-		step_rows(f, of_a, of_b, words, !i);
+		turn_rows(f, words, i);
+		sum_rows(f, of_a, of_b);
 	}
+	turn_rows(f, words, f->steps);
 	loop_close(f, loop);
 }
 
@@ -425,6 +462,8 @@ static void build_body(struct fast *f, LLVMValueRef exact)
 	f->a_exponent = array(f, int_of(f, 8), of_a);
 	f->b_exponent = array(f, int_of(f, 8), of_b);
 	f->largest = array(f, int_of(f, 8), tile->m * COLUMNS);
+	f->scale = array(f, int_of(f, 32), tile->m * COLUMNS);
+	f->sums = array(f, int_of(f, 32), tile->m * COLUMNS);
 	e->w = 256 / bits;
 	f->beyond = variable(f, kbits(e, bits, 0));
 	e->w = COLUMNS;
