@@ -41,6 +41,68 @@ static LLVMValueRef address_words(struct emitter *e, struct address address)
 	return add_(e, splat(e, base), LLVMConstVector(steps, e->w));
 }
 
+/* ---- 8 × 8 matrices of 16 bits -------------------------------------------------------------------------------------- */
+
+enum { ROWS = 8 };
+
+static LLVMTypeRef row_type(struct emitter *e)
+{
+	return LLVMVectorType(LLVMInt16TypeInContext(e->context), ROWS);
+}
+
+/* Elements of a and b in turn, of their lower or upper halves. */
+static LLVMValueRef interleave_rows(struct emitter *e, LLVMValueRef a, LLVMValueRef b, bool upper)
+{
+	LLVMValueRef order[ROWS];
+	for (unsigned i = 0; i < ROWS; i++)
+		order[i] = i32_constant(e, i / 2 + (upper ? ROWS / 2 : 0) + (i % 2 ? ROWS : 0));
+	return LLVMBuildShuffleVector(e->b, a, b, LLVMConstVector(order, ROWS), "");
+}
+
+/* The usual three rounds of unpacking: rows become columns. */
+static void transpose(struct emitter *e, LLVMValueRef rows[ROWS])
+{
+	LLVMValueRef next[ROWS];
+	for (unsigned round = 0; round < 3; round++) {
+		for (unsigned i = 0; i < ROWS / 2; i++) {
+			next[2 * i] = interleave_rows(e, rows[i], rows[i + ROWS / 2], false);
+			next[2 * i + 1] = interleave_rows(e, rows[i], rows[i + ROWS / 2], true);
+		}
+		for (unsigned i = 0; i < ROWS; i++)
+			rows[i] = next[i];
+	}
+}
+
+/* Rows of the matrix as the register of a chunk's lanes: 4 lanes a row. */
+static LLVMValueRef rows_to_chunk(struct emitter *e, LLVMValueRef const rows[ROWS], unsigned chunk)
+{
+	unsigned count = e->width / 4;
+	LLVMValueRef result = undef_piece(e, i32_type(e)), order[4 * MAX_WIDTH];
+	for (unsigned r = 0; r < count; r++) {
+		LLVMValueRef row = LLVMBuildBitCast(e->b, rows[chunk * count + r], LLVMVectorType(i32_type(e), 4), "");
+		for (unsigned i = 0; i < e->width; i++)
+			order[i] = i32_constant(e, i % 4);
+		row = LLVMBuildShuffleVector(e->b, row, LLVMGetUndef(LLVMTypeOf(row)), LLVMConstVector(order, e->width), "");
+		for (unsigned i = 0; i < e->width; i++)
+			order[i] = i32_constant(e, i / 4 == r ? e->width + i : i);
+		result = LLVMBuildShuffleVector(e->b, result, row, LLVMConstVector(order, e->width), "");
+	}
+	return result;
+}
+
+static void chunks_to_rows(struct emitter *e, LLVMValueRef const *chunks, LLVMValueRef rows[ROWS])
+{
+	unsigned count = e->width / 4;
+	LLVMValueRef order[4];
+	for (unsigned r = 0; r < ROWS; r++) {
+		for (unsigned i = 0; i < 4; i++)
+			order[i] = i32_constant(e, r % count * 4 + i);
+		LLVMValueRef chunk = chunks[r / count];
+		LLVMValueRef row = LLVMBuildShuffleVector(e->b, chunk, LLVMGetUndef(LLVMTypeOf(chunk)), LLVMConstVector(order, 4), "");
+		rows[r] = LLVMBuildBitCast(e->b, row, row_type(e), "");
+	}
+}
+
 /* ---- wmma.load, wmma.store -------------------------------------------------------------------------------------- */
 
 enum matrix { MATRIX_A, MATRIX_B, MATRIX_C };
@@ -167,11 +229,152 @@ static void store_register(struct emitter *e, const struct wmma *w, LLVMValueRef
 	}
 }
 
+/* ---- whole rows: where the matrix is at one address and every lane takes part, as programs have it ----------------------- */
+
+/* Four lanes hold 16 bytes of a row: a load for them, and not for each. 8 × 8 elements of 16 bits that memory has the other way round are
+ * transposed in registers, and of .f32 sums two registers hold every other element of 32 bytes. */
+enum by_row { BY_LANE, BY_ROW, BY_COLUMN, BY_PAIRS };
+
+static enum by_row row_access(struct emitter *e, const struct wmma *w)
+{
+	bool along = (w->matrix == MATRIX_B) != w->by_rows;
+	if (e->lanes == 1 || w->bits != 32)
+		return BY_LANE;
+	if (w->matrix == MATRIX_C)
+		return w->elements == 1 ? (w->by_rows ? BY_PAIRS : BY_LANE) : w->by_rows ? BY_ROW : BY_COLUMN;
+	return along ? BY_ROW : w->elements == 2 ? BY_COLUMN : BY_LANE;
+}
+
+/* The matrix's address where it is one for all lanes; else NULL. */
+static LLVMValueRef whole_base(struct emitter *e, const struct ptx_instruction *in, const struct ptx_operand *op)
+{
+	struct group_place place = group_enter(e, 0);
+	struct address address = { .kind = ADDRESS_LANES };
+	if (!e->mask)
+		address = emit_address(e, op, in->form->space, 4);
+	group_leave(e, place);
+	return address.kind == ADDRESS_ONE ? address.pointer : NULL;
+}
+
+/* Of `outer` (row, or column if these are contiguous) from `inner` on. */
+static LLVMValueRef row_pointer(struct emitter *e, const struct wmma *w, LLVMValueRef base, unsigned outer, unsigned inner)
+{
+	LLVMTypeRef i64 = LLVMInt64TypeInContext(e->context);
+	LLVMValueRef at = LLVMBuildMul(e->b, w->stride, LLVMConstInt(i64, outer, false), "");
+	at = LLVMBuildAdd(e->b, at, LLVMConstInt(i64, inner, false), "");
+	at = LLVMBuildMul(e->b, at, LLVMConstInt(i64, ptx_type_bits(w->type), false), "");
+	at = LLVMBuildLShr(e->b, at, LLVMConstInt(i64, 3, false), "");
+	return LLVMBuildGEP2(e->b, LLVMInt8TypeInContext(e->context), base, &at, 1, "");
+}
+
+static LLVMValueRef load_aligned(struct emitter *e, LLVMTypeRef type, LLVMValueRef pointer)
+{
+	LLVMValueRef v = LLVMBuildLoad2(e->b, type, pointer, "");
+	LLVMSetAlignment(v, 4);
+	return v;
+}
+
+/* The rows of eight (g) of register `index`, 16 bytes each; row i in memory is `outer`. */
+static LLVMValueRef register_row(struct emitter *e, const struct wmma *w, LLVMValueRef base, unsigned index, unsigned i)
+{
+	struct position at = register_position(w, index);
+	return row_pointer(e, w, base, (w->by_rows ? at.row : at.column) + i, w->by_rows ? at.column : at.row);
+}
+
+static void load_rows(struct emitter *e, const struct wmma *w, LLVMValueRef base, unsigned index, bool turned, LLVMValueRef *chunks)
+{
+	LLVMValueRef rows[ROWS];
+	for (unsigned i = 0; i < ROWS; i++)
+		rows[i] = load_aligned(e, row_type(e), register_row(e, w, base, index, i));
+	if (turned)
+		transpose(e, rows);
+	for (unsigned c = 0; c < e->chunks; c++)
+		chunks[c] = rows_to_chunk(e, rows, c);
+}
+
+static void store_rows(struct emitter *e, const struct wmma *w, LLVMValueRef base, unsigned index, bool turned, LLVMValueRef const *chunks)
+{
+	LLVMValueRef rows[ROWS];
+	chunks_to_rows(e, chunks, rows);
+	if (turned)
+		transpose(e, rows);
+	for (unsigned i = 0; i < ROWS; i++)
+		LLVMSetAlignment(LLVMBuildStore(e->b, rows[i], register_row(e, w, base, index, i)), 4);
+}
+
+/* Elements of rows of eight words: even ones are register `index`, odd ones the next. */
+static void load_pairs(struct emitter *e, const struct wmma *w, LLVMValueRef base, unsigned index, LLVMValueRef *even, LLVMValueRef *odd)
+{
+	LLVMValueRef halves[2][ROWS], order[ROWS];
+	for (unsigned i = 0; i < ROWS; i++) {
+		LLVMValueRef row = load_aligned(e, LLVMVectorType(i32_type(e), ROWS), register_row(e, w, base, index, i));
+		for (unsigned p = 0; p < 2; p++) {
+			for (unsigned t = 0; t < 4; t++)
+				order[t] = i32_constant(e, 2 * t + p);
+			halves[p][i] = LLVMBuildShuffleVector(e->b, row, LLVMGetUndef(LLVMTypeOf(row)), LLVMConstVector(order, 4), "");
+		}
+	}
+	for (unsigned c = 0; c < e->chunks; c++) {
+		even[c] = rows_to_chunk(e, halves[0], c);
+		odd[c] = rows_to_chunk(e, halves[1], c);
+	}
+}
+
+static void store_pairs(struct emitter *e, const struct wmma *w, LLVMValueRef base, unsigned index, LLVMValueRef const *even, LLVMValueRef const *odd)
+{
+	unsigned count = e->width / 4;
+	LLVMValueRef order[ROWS];
+	for (unsigned i = 0; i < ROWS; i++) {
+		for (unsigned t = 0; t < ROWS; t++)
+			order[t] = i32_constant(e, i % count * 4 + t / 2 + (t % 2 ? e->width : 0));
+		LLVMValueRef row = LLVMBuildShuffleVector(e->b, even[i / count], odd[i / count], LLVMConstVector(order, ROWS), "");
+		LLVMSetAlignment(LLVMBuildStore(e->b, row, register_row(e, w, base, index, i)), 4);
+	}
+}
+
+static bool load_whole(struct emitter *e, const struct ptx_instruction *in, const struct wmma *w)
+{
+	enum by_row way = row_access(e, w);
+	LLVMValueRef base = way == BY_LANE ? NULL : whole_base(e, in, operand(e, 1)), chunks[32][MAX_CHUNKS];
+	const struct ptx_operand *d = operand(e, 0);
+	if (!base)
+		return false;
+	for (unsigned i = 0; i < w->needed; i += way == BY_PAIRS ? 2 : 1)
+		if (way == BY_PAIRS)
+			load_pairs(e, w, base, i, chunks[i], chunks[i + 1]);
+		else
+			load_rows(e, w, base, i, way == BY_COLUMN, chunks[i]);
+	for (unsigned i = 0; i < fragment_parts(d); i++)
+		for (unsigned c = 0; c < e->chunks; c++)
+			set_value_chunk(e, fragment_part(d, i), chunks[i % w->needed][c], c);
+	return true;
+}
+
+static bool store_whole(struct emitter *e, const struct ptx_instruction *in, const struct wmma *w)
+{
+	enum by_row way = row_access(e, w);
+	LLVMValueRef base = way == BY_LANE ? NULL : whole_base(e, in, operand(e, 0)), chunks[32][MAX_CHUNKS];
+	const struct ptx_operand *from = operand(e, 1);
+	if (!base)
+		return false;
+	for (unsigned i = 0; i < w->needed; i++)
+		for (unsigned c = 0; c < e->chunks; c++)
+			chunks[i][c] = arg_chunk(e, fragment_part(from, i), PTX_B32, c);
+	for (unsigned i = 0; i < w->needed; i += way == BY_PAIRS ? 2 : 1)
+		if (way == BY_PAIRS)
+			store_pairs(e, w, base, i, chunks[i], chunks[i + 1]);
+		else
+			store_rows(e, w, base, i, way == BY_COLUMN, chunks[i]);
+	return true;
+}
+
+/* ---- or lane by lane ------------------------------------------------------------------------------------------------------ */
+
 void emit_wmma_load(struct emitter *e, const struct ptx_instruction *in)
 {
 	const struct ptx_operand *d = operand(e, 0);
 	struct wmma w = { 0 };
-	if (!parse_wmma(e, in, in->operand_count > 2 ? operand(e, 2) : NULL, &w))
+	if (!parse_wmma(e, in, in->operand_count > 2 ? operand(e, 2) : NULL, &w) || load_whole(e, in, &w))
 		return;
 	for (unsigned c = 0; c < e->chunks; c++) {
 		LLVMValueRef values[32];
@@ -189,7 +392,7 @@ void emit_wmma_store(struct emitter *e, const struct ptx_instruction *in)
 {
 	const struct ptx_operand *from = operand(e, 1);
 	struct wmma w = { 0 };
-	if (!parse_wmma(e, in, in->operand_count > 2 ? operand(e, 2) : NULL, &w))
+	if (!parse_wmma(e, in, in->operand_count > 2 ? operand(e, 2) : NULL, &w) || store_whole(e, in, &w))
 		return;
 	for (unsigned c = 0; c < e->chunks; c++) {
 		struct group_place place = group_enter(e, c);
@@ -200,67 +403,7 @@ void emit_wmma_store(struct emitter *e, const struct ptx_instruction *in)
 	}
 }
 
-/* ---- 8 × 8 matrices of 16 bits -------------------------------------------------------------------------------------- */
-
-enum { ROWS = 8 };
-
-static LLVMTypeRef row_type(struct emitter *e)
-{
-	return LLVMVectorType(LLVMInt16TypeInContext(e->context), ROWS);
-}
-
-/* Elements of a and b in turn, of their lower or upper halves. */
-static LLVMValueRef interleave_rows(struct emitter *e, LLVMValueRef a, LLVMValueRef b, bool upper)
-{
-	LLVMValueRef order[ROWS];
-	for (unsigned i = 0; i < ROWS; i++)
-		order[i] = i32_constant(e, i / 2 + (upper ? ROWS / 2 : 0) + (i % 2 ? ROWS : 0));
-	return LLVMBuildShuffleVector(e->b, a, b, LLVMConstVector(order, ROWS), "");
-}
-
-/* The usual three rounds of unpacking: rows become columns. */
-static void transpose(struct emitter *e, LLVMValueRef rows[ROWS])
-{
-	LLVMValueRef next[ROWS];
-	for (unsigned round = 0; round < 3; round++) {
-		for (unsigned i = 0; i < ROWS / 2; i++) {
-			next[2 * i] = interleave_rows(e, rows[i], rows[i + ROWS / 2], false);
-			next[2 * i + 1] = interleave_rows(e, rows[i], rows[i + ROWS / 2], true);
-		}
-		for (unsigned i = 0; i < ROWS; i++)
-			rows[i] = next[i];
-	}
-}
-
-/* Rows of the matrix as the register of a chunk's lanes: 4 lanes a row. */
-static LLVMValueRef rows_to_chunk(struct emitter *e, LLVMValueRef const rows[ROWS], unsigned chunk)
-{
-	unsigned count = e->width / 4;
-	LLVMValueRef result = undef_piece(e, i32_type(e)), order[4 * MAX_WIDTH];
-	for (unsigned r = 0; r < count; r++) {
-		LLVMValueRef row = LLVMBuildBitCast(e->b, rows[chunk * count + r], LLVMVectorType(i32_type(e), 4), "");
-		for (unsigned i = 0; i < e->width; i++)
-			order[i] = i32_constant(e, i % 4);
-		row = LLVMBuildShuffleVector(e->b, row, LLVMGetUndef(LLVMTypeOf(row)), LLVMConstVector(order, e->width), "");
-		for (unsigned i = 0; i < e->width; i++)
-			order[i] = i32_constant(e, i / 4 == r ? e->width + i : i);
-		result = LLVMBuildShuffleVector(e->b, result, row, LLVMConstVector(order, e->width), "");
-	}
-	return result;
-}
-
-static void chunks_to_rows(struct emitter *e, LLVMValueRef const *chunks, LLVMValueRef rows[ROWS])
-{
-	unsigned count = e->width / 4;
-	LLVMValueRef order[4];
-	for (unsigned r = 0; r < ROWS; r++) {
-		for (unsigned i = 0; i < 4; i++)
-			order[i] = i32_constant(e, r % count * 4 + i);
-		LLVMValueRef chunk = chunks[r / count];
-		LLVMValueRef row = LLVMBuildShuffleVector(e->b, chunk, LLVMGetUndef(LLVMTypeOf(chunk)), LLVMConstVector(order, 4), "");
-		rows[r] = LLVMBuildBitCast(e->b, row, row_type(e), "");
-	}
-}
+/* ---- ldmatrix, stmatrix, movmatrix ------------------------------------------------------------------------------------ */
 
 /* Addresses of 8 rows of 16 bytes, given by lanes 8 × matrix …, as scalar pointers. */
 static void row_pointers(struct emitter *e, struct address const *addresses, unsigned matrix, LLVMValueRef pointers[ROWS])
