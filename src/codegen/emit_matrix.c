@@ -77,7 +77,7 @@ static void transpose(struct emitter *e, LLVMValueRef rows[ROWS])
 static LLVMValueRef rows_to_chunk(struct emitter *e, LLVMValueRef const rows[ROWS], unsigned chunk)
 {
 	unsigned count = e->width / 4;
-	LLVMValueRef result = undef_piece(e, i32_type(e)), order[4 * MAX_WIDTH];
+	LLVMValueRef result = LLVMGetUndef(LLVMVectorType(i32_type(e), e->width)), order[4 * MAX_WIDTH];
 	for (unsigned r = 0; r < count; r++) {
 		LLVMValueRef row = LLVMBuildBitCast(e->b, rows[chunk * count + r], LLVMVectorType(i32_type(e), 4), "");
 		for (unsigned i = 0; i < e->width; i++)
