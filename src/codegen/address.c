@@ -214,6 +214,8 @@ static void plain_store(struct emitter *e, LLVMValueRef value, LLVMValueRef poin
 
 static LLVMValueRef or_scratch(struct emitter *e, LLVMValueRef condition, LLVMValueRef pointer)
 {
+	if (condition && LLVMIsConstant(condition))
+		return LLVMIsNull(condition) ? e->state->scratch : pointer;
 	return condition ? LLVMBuildSelect(e->b, condition, pointer, e->state->scratch, "") : pointer;
 }
 
@@ -222,11 +224,22 @@ static LLVMValueRef lane_number(struct emitter *e, unsigned lane)
 	return LLVMConstInt(int_type(e, 32), lane, 0);
 }
 
+/* Which lanes take part is known now: those that do not need no place of their own. */
+static bool is_known(LLVMValueRef mask)
+{
+	return mask && LLVMIsConstant(mask);
+}
+
+static bool is_left_out(struct emitter *e, unsigned lane)
+{
+	return is_known(e->mask) && LLVMIsNull(LLVMBuildExtractElement(e->b, e->mask, lane_number(e, lane), ""));
+}
+
 /* ptr of one lane, the scratch place where it takes no part */
 static LLVMValueRef safe_pointer(struct emitter *e, struct address address, LLVMValueRef safe_lanes, unsigned lane)
 {
 	if (address.kind == ADDRESS_LANES)
-		return LLVMBuildExtractElement(e->b, safe_lanes, lane_number(e, lane), "");
+		return LLVMBuildExtractElement(e->b, is_known(e->mask) ? address.pointer : safe_lanes, lane_number(e, lane), "");
 	LLVMValueRef at = LLVMConstInt(int_type(e, 64), (uint64_t)address.stride * lane, 0);
 	LLVMValueRef p = LLVMBuildGEP2(e->b, int_type(e, 8), address.pointer, &at, 1, "");
 	return or_scratch(e, e->mask ? LLVMBuildExtractElement(e->b, e->mask, lane_number(e, lane), "") : NULL, p);
@@ -236,7 +249,7 @@ static LLVMValueRef safe_lanes(struct emitter *e, struct address address)
 {
 	if (address.kind != ADDRESS_LANES)
 		return NULL;
-	return e->mask ? LLVMBuildSelect(e->b, e->mask, address.pointer, splat(e, e->state->scratch), "") : address.pointer;
+	return e->mask && !is_known(e->mask) ? LLVMBuildSelect(e->b, e->mask, address.pointer, splat(e, e->state->scratch), "") : address.pointer;
 }
 
 static LLVMValueRef all_ones_mask(struct emitter *e)
@@ -313,9 +326,9 @@ LLVMValueRef load_lanes(struct emitter *e, struct address address, LLVMTypeRef l
 		LLVMValueRef args[4] = { address.pointer, LLVMConstInt(int_type(e, 32), align, 0), all_ones_mask(e), LLVMConstNull(type) };
 		return memory_intrinsic(e, "llvm.masked.gather", overload, 2, args, 4);
 	}
-	LLVMValueRef v = LLVMGetPoison(type), lanes = safe_lanes(e, address);
+	LLVMValueRef v = is_known(e->mask) ? LLVMConstNull(type) : LLVMGetPoison(type), lanes = safe_lanes(e, address);
 	for (unsigned i = 0; i < e->w; i++)
-		v = LLVMBuildInsertElement(e->b, v, plain_load(e, lane, safe_pointer(e, address, lanes, i), align, is_volatile),
+		v = is_left_out(e, i) ? v : LLVMBuildInsertElement(e->b, v, plain_load(e, lane, safe_pointer(e, address, lanes, i), align, is_volatile),
 					   lane_number(e, i), "");
 	return v;
 }
@@ -395,5 +408,6 @@ void store_lanes(struct emitter *e, struct address address, LLVMValueRef value, 
 	}
 	LLVMValueRef lanes = safe_lanes(e, address);
 	for (unsigned i = 0; i < e->w; i++)
-		plain_store(e, LLVMBuildExtractElement(e->b, value, lane_number(e, i), ""), safe_pointer(e, address, lanes, i), align, is_volatile);
+		if (!is_left_out(e, i))
+			plain_store(e, LLVMBuildExtractElement(e->b, value, lane_number(e, i), ""), safe_pointer(e, address, lanes, i), align, is_volatile);
 }

@@ -123,6 +123,20 @@ static void make_blocks(struct emitter *e, uint32_t region)
 
 /* ---- edges ------------------------------------------------------------------------------------------------------- */
 
+/* The lanes of the only edge to a block where they are known now (lane 0, say), and the block is not come to without them. */
+static LLVMValueRef *known_lanes(struct emitter *e, uint32_t block, uint32_t to, const struct lane_masks *edge)
+{
+	LLVMValueRef *known = arena_array(e->state->arena, LLVMValueRef, e->chunks);
+	if (e->ir->blocks.data[to].preds.count != 1 || !plan_dominates(&e->state->plan, block, to))
+		return NULL;
+	for (unsigned c = 0; c < e->chunks; c++) {
+		known[c] = mask_of(e, edge, c);
+		if (!LLVMIsConstant(known[c]))
+			return NULL;
+	}
+	return known;
+}
+
 /* Gives the edge's lanes to the successor: its mask and its phis. */
 static void emit_edge(struct emitter *e, uint32_t block, uint32_t successor, const struct lane_masks *edge)
 {
@@ -132,6 +146,7 @@ static void emit_edge(struct emitter *e, uint32_t block, uint32_t successor, con
 	if (has_own_mask(e, to)) {
 		s->nodes[to].any = t->preds.count == 1 ? edge->any : NULL;
 		s->nodes[to].all = t->preds.count == 1 ? edge->all : NULL;
+		s->nodes[to].known = known_lanes(e, block, to, edge);
 		for (unsigned c = 0; c < e->chunks; c++) {
 			LLVMValueRef m = mask_of(e, edge, c);
 			if (s->plan.nodes[plan_target(&s->plan, block, successor)].deferred || t->preds.count > 1)
@@ -264,14 +279,14 @@ static void begin_block(struct emitter *e, uint32_t block)
 	if (code->mask_slots) {
 		LLVMPositionBuilderAtEnd(e->b, code->entry);
 		if (code->entry != code->body) {
-			struct lane_masks masks = { .full = false, .any = code->any };
+			struct lane_masks masks = { .full = false, .any = code->known ? NULL : code->any };
 			for (unsigned c = 0; c < e->chunks; c++)
-				masks.chunk[c] = load_mask(e, code->mask_slots[c]);
+				masks.chunk[c] = code->known ? code->known[c] : load_mask(e, code->mask_slots[c]);
 			LLVMBuildCondBr(e->b, any_of(e, &masks), code->body, node_entry(e, s->plan.nodes[block].skip));
 		}
 		LLVMPositionBuilderAtEnd(e->b, code->body);
 		for (unsigned c = 0; c < e->chunks; c++) {
-			code->masks.chunk[c] = load_mask(e, code->mask_slots[c]);
+			code->masks.chunk[c] = code->known ? code->known[c] : load_mask(e, code->mask_slots[c]);
 			LLVMBuildStore(e->b, LLVMConstNull(mask_type(e)), code->mask_slots[c]);
 		}
 		return;
@@ -353,7 +368,7 @@ static bool is_worth_twice(struct emitter *e, uint32_t block)
 	const struct ir_block *b = &e->ir->blocks.data[block];
 	const struct plan *plan = &e->state->plan;
 	bool accesses = false;
-	if (!has_own_mask(e, block) || plan->nodes[block].skip == IR_NONE || b->end != IR_END_JUMP || b->succs[0] == 1 ||
+	if (!has_own_mask(e, block) || e->state->nodes[block].known || plan->nodes[block].skip == IR_NONE || b->end != IR_END_JUMP || b->succs[0] == 1 ||
 	    fission_leads(e, plan->nodes[block].next[0]) || plan_dominates(plan, block, b->succs[0]) || heads_loop(e, block) ||
 	    b->insts.count * e->chunks > TWICE_MOST)
 		return false;

@@ -11,7 +11,7 @@ struct group_place group_enter(struct emitter *e, unsigned chunk)
 	e->piece = PIECE_CHUNK;
 	e->chunk = chunk;
 	e->w = e->width;
-	e->mask = LLVMIsConstant(mask) && !LLVMIsNull(mask) ? NULL : mask;
+	e->mask = mask == LLVMConstAllOnes(LLVMTypeOf(mask)) ? NULL : mask;
 	return place;
 }
 

@@ -30,6 +30,7 @@ struct block_code {
 	LLVMBasicBlockRef end;   /* where the builder stood when the block was done */
 	LLVMValueRef *mask_slots; /* one a chunk, where the block has a mask of its own */
 	LLVMValueRef any, all;    /* as the only edge to it knows them */
+	LLVMValueRef *known;      /* its lanes, where that edge brings the same ones always: constants, one a chunk; else NULL */
 	struct lane_masks masks;
 };
 

@@ -273,6 +273,23 @@ static LLVMValueRef read_piece(struct emitter *e, uint32_t value)
 	}
 }
 
+static LLVMValueRef fit_stored(struct emitter *e, uint32_t value, LLVMValueRef v)
+{
+	return recast(e, v, stored_lane_type(e, value));
+}
+
+/* A chunk's first lane where the range says what it is: an index that goes once through all of its range in a group, as %laneid does. */
+static LLVMValueRef known_base(struct emitter *e, uint32_t value, unsigned chunk)
+{
+	const struct ir_value *v = ir_value(e, value);
+	int64_t stride = v->shape.stride, span = stride * (int64_t)(e->lanes - 1);
+	if (v->shape.kind != IR_AFFINE || !v->shape.linear || !v->shape.exact || v->type == PTX_PRED || ptx_type_bits(v->type) > 64 || stride <= 0 ||
+	    ir_stride_is_far(stride) || v->shape.high < v->shape.low || (uint64_t)v->shape.high - (uint64_t)v->shape.low != (uint64_t)span)
+		return NULL;
+	int64_t first = v->shape.low + stride * (int64_t)(chunk * e->width);
+	return fit_stored(e, value, LLVMConstInt(int_type(e, ptx_type_bits(v->type)), (uint64_t)first, true));
+}
+
 /* base + stride * lane, as a vector */
 static LLVMValueRef spread(struct emitter *e, uint32_t value, LLVMValueRef base)
 {
@@ -292,11 +309,6 @@ static LLVMValueRef spread(struct emitter *e, uint32_t value, LLVMValueRef base)
 	e->piece = piece;
 	e->w = w;
 	return whole;
-}
-
-static LLVMValueRef fit_stored(struct emitter *e, uint32_t value, LLVMValueRef v)
-{
-	return recast(e, v, stored_lane_type(e, value));
 }
 
 void store_value(struct emitter *e, uint32_t value, LLVMValueRef const *slots)
@@ -484,8 +496,11 @@ static uint32_t used_value(struct emitter *e, const struct ptx_operand *op)
 }
 
 /* Arithmetic on floats does not look at a NaN's bits, nor does a copy that stays as raw. */
-static bool sees_bits(struct emitter *e, enum ptx_type type)
+static bool sees_bits(struct emitter *e, const struct ptx_operand *op, enum ptx_type type)
 {
+	uint32_t shuffled = ir_shuffled_result(e->ir, e->inst, op);
+	if (shuffled != IR_NONE)
+		return !is_raw(e, shuffled);
 	if (ir_copies_bits(e->ir, e->inst))
 		return !is_raw(e, e->inst->defs[0].value);
 	if (e->inst->op == IR_COPY)
@@ -560,7 +575,7 @@ LLVMValueRef value_of(struct emitter *e, const struct ptx_operand *op, enum ptx_
 	case PTX_OP_REGISTER: {
 		uint32_t value = used_value(e, op);
 		LLVMValueRef v = value == IR_NONE ? splat(e, LLVMConstNull(lane_type(e, type))) : read_piece(e, value);
-		if (is_raw(e, value) && sees_bits(e, type))
+		if (is_raw(e, value) && sees_bits(e, op, type))
 			v = canonical(e, v);
 		v = fit(e, v, type);
 		return op->negated && type == PTX_PRED ? LLVMBuildNot(e->b, v, "") : v;
@@ -1079,6 +1094,16 @@ static void emit_group(struct emitter *e)
 		group_results_take(e, results, after);
 }
 
+/* Of a chunk whose lanes all take no part. */
+static void no_results(struct emitter *e)
+{
+	for (unsigned d = 0; d < e->inst->def_count; d++) {
+		uint32_t value = e->inst->defs[d].value;
+		if (ir_value(e, value)->shape.kind != IR_UNIFORM)
+			keep(e, value, splat(e, read_old(e, &e->inst->defs[d], true)));
+	}
+}
+
 static void emit_lanes(struct emitter *e)
 {
 	const struct ir_inst *inst = e->inst;
@@ -1103,13 +1128,18 @@ static void emit_lanes(struct emitter *e)
 		if (affine && exact) {
 			for (unsigned d = 0; d < inst->def_count; d++) {
 				struct value_code *code = &e->state->values[inst->defs[d].value];
+				LLVMValueRef known = known_base(e, inst->defs[d].value, e->chunk);
+				code->base[e->chunk] = known ? known : code->base[e->chunk];
 				code->chunk[e->chunk] = spread(e, inst->defs[d].value, as_int(e, code->base[e->chunk]));
 				code->chunk[e->chunk] = fit_stored(e, inst->defs[d].value, code->chunk[e->chunk]);
 			}
 			continue;
 		}
 		e->mask = pure ? NULL : piece_mask(e, &block);
-		emit_piece(e);
+		if (e->mask && LLVMIsNull(e->mask)) /* nobody is here, as is known now */
+			no_results(e);
+		else
+			emit_piece(e);
 		for (unsigned d = 0; d < inst->def_count && !affine; d++) {
 			struct value_code *code = &e->state->values[inst->defs[d].value];
 			if (ir_value(e, inst->defs[d].value)->shape.kind == IR_AFFINE && code->chunk && code->chunk[e->chunk])

@@ -2,7 +2,8 @@
  *
  * Our arithmetic leaves other NaNs behind, and arithmetic does not care. So a result is left as it is ("raw") and made canonical where
  * its bits are seen: stored, moved to an integer, exchanged. A register may hold such a result on one way and bits that must stay as they are
- * (loaded, or an integer) on another: there the raw ones are made canonical where the ways meet, unless nobody ever sees the bits. */
+ * (loaded, or an integer) on another: there the raw ones are made canonical where the ways meet, unless nobody ever sees the bits. A shuffle
+ * is a copy from another lane. */
 #include "ir/flatten.h"
 
 #include <stdlib.h>
@@ -46,6 +47,19 @@ bool ir_copies_bits(const struct ir_func *func, const struct ir_inst *inst)
 	return (shape == SHAPE_mov || shape == SHAPE_select) && inst->ptx->operands[1].kind != PTX_OP_VECTOR;
 }
 
+uint32_t ir_shuffled_result(const struct ir_func *func, const struct ir_inst *inst, const struct ptx_operand *op)
+{
+	if (inst->op != IR_PTX || inst->ptx->form->row->opcode_id != OP_shfl || op != &inst->ptx->operands[1])
+		return IR_NONE;
+	const struct ptx_operand *d = &inst->ptx->operands[0];
+	if (d->kind == PTX_OP_PAIR)
+		d = &d->parts[0];
+	for (unsigned i = 0; i < inst->def_count; i++)
+		if (inst->defs[i].operand == d && is_word(func, inst->defs[i].value))
+			return inst->defs[i].value;
+	return IR_NONE;
+}
+
 /* The type that the row gives an operand, nested ones included. */
 static enum ptx_type operand_type(const struct ptx_instruction *in, const struct ptx_operand *op)
 {
@@ -77,6 +91,14 @@ static bool mark(bool *seen, uint32_t value)
 	return seen[value] = true;
 }
 
+static bool use_is_seen(const struct ir_func *func, const struct ir_inst *inst, const struct ptx_operand *op, const bool *seen)
+{
+	uint32_t shuffled = ir_shuffled_result(func, inst, op);
+	if (shuffled != IR_NONE)
+		return seen[shuffled];
+	return op && sees_bits(inst, op);
+}
+
 /* Values whose bits are seen, directly or through copies. */
 static void find_seen(const struct ir_func *func, bool *seen)
 {
@@ -89,7 +111,7 @@ static void find_seen(const struct ir_func *func, bool *seen)
 				const struct ir_inst *inst = &b->insts.data[j];
 				bool copies = ir_copies_bits(func, inst);
 				for (unsigned u = 0; u < inst->use_count; u++)
-					if (copies ? seen[inst->defs[0].value] : inst->uses[u].operand && sees_bits(inst, inst->uses[u].operand))
+					if (copies ? seen[inst->defs[0].value] : use_is_seen(func, inst, inst->uses[u].operand, seen))
 						changed |= mark(seen, inst->uses[u].value);
 				for (unsigned d = 0; d < inst->def_count; d++)
 					if (seen[inst->defs[d].value])
@@ -134,6 +156,15 @@ static enum nan_class copied_class(const struct ir_inst *inst, const uint8_t *cl
 	return c;
 }
 
+/* What a shuffle gives a result: as its source is, or 0. */
+static enum nan_class shuffled_class(const struct ir_func *func, const struct ir_inst *inst, uint32_t value, const uint8_t *classes)
+{
+	for (unsigned u = 0; u < inst->use_count; u++)
+		if (inst->uses[u].operand && ir_shuffled_result(func, inst, inst->uses[u].operand) == value)
+			return class_of(classes, inst->uses[u].value);
+	return NAN_BITS;
+}
+
 static bool raise_class(uint8_t *classes, uint32_t value, enum nan_class c)
 {
 	if (c <= classes[value])
@@ -159,6 +190,8 @@ static void find_classes(const struct ir_func *func, uint8_t *classes)
 						own = NAN_RAW;
 					else if (ir_copies_bits(func, inst))
 						own = copied_class(inst, classes);
+					else if (inst->op == IR_PTX)
+						own = shuffled_class(func, inst, inst->defs[d].value, classes);
 					changed |= raise_class(classes, inst->defs[d].value, larger(own, class_of(classes, inst->defs[d].old)));
 				}
 			}
