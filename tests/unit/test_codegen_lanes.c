@@ -98,11 +98,51 @@ static void test_zeros_in_loops(void **state)
 	free(ir);
 }
 
+/* ---- warps ------------------------------------------------------------------------------------------------------------ */
+
+#define DOWN(BY) "mov.b32 %r4, %f1;\nshfl.sync.down.b32 %r5|%p2, %r4, " BY ", 31, -1;\nmov.b32 %f2, %r5;\nadd.f32 %f1, %f1, %f2;\n"
+
+/* Lane 0 stores a warp's sum: one store, in no loop over lanes; of the sums only what it needs, and no NaN made canonical but its own. */
+static void test_warp_sum(void **state)
+{
+	(void)state;
+	char *llvm = dump(HEAD "ld.global.f32 %f1, [%rd4];\n" DOWN("16") DOWN("8") DOWN("4") DOWN("2") DOWN("1")
+			       "and.b32 %r3, %r2, 31;\nsetp.ne.s32 %p1, %r3, 0;\n@%p1 bra out;\nst.global.f32 [%rd5], %f1;\nout: " TAIL,
+			  shape(256, 1, 32), "llvm");
+	assert_in_range(count(llvm, "fadd <8 x float>"), 1, 12); /* 20 where every lane's sum is made */
+	assert_int_equal(count(llvm, "fcmp"), 1);
+	assert_int_equal(count(llvm, "store float"), 1);
+	assert_int_equal(count(llvm, "\n  store "), 1);
+	assert_int_equal(count(llvm, "masked"), 0);
+	free(llvm);
+}
+
+/* ---- matrices --------------------------------------------------------------------------------------------------------- */
+
+/* A product in vectors with its exact form behind it; matrices in rows of 16 bytes and of 32. */
+static void test_wmma(void **state)
+{
+	(void)state;
+	char *llvm = dump(HEAD ".reg .b32 %a<8>, %b<8>;\n.reg .f32 %c<8>;\n.shared .align 32 .b8 m[1024];\n"
+			       "mov.u32 %r3, m;\nmov.f32 %c0, 0f00000000;\n"
+			       "wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {%a0,%a1,%a2,%a3,%a4,%a5,%a6,%a7}, [%r3];\n"
+			       "wmma.load.b.sync.aligned.row.m16n16k16.shared.f16 {%b0,%b1,%b2,%b3,%b4,%b5,%b6,%b7}, [%r3+512];\n"
+			       "wmma.mma.sync.aligned.row.row.m16n16k16.f32.f32 {%c0,%c1,%c2,%c3,%c4,%c5,%c6,%c7}, {%a0,%a1,%a2,%a3,%a4,%a5,%a6,%a7}, "
+			       "{%b0,%b1,%b2,%b3,%b4,%b5,%b6,%b7}, {%c0,%c0,%c0,%c0,%c0,%c0,%c0,%c0};\n"
+			       "wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [%rd2], {%c0,%c1,%c2,%c3,%c4,%c5,%c6,%c7};\n" TAIL,
+			  shape(32, 1, 32), "llvm");
+	assert_int_equal(count(llvm, "call void @mma.fast.16x16"), 1);
+	assert_int_equal(count(llvm, "call void @mma.0.16x8x16"), 2); /* where its conditions fail: for both tiles */
+	assert_int_equal(count(llvm, "load <8 x i16>"), 2 * 4 * 8);
+	assert_int_equal(count(llvm, "load i16") + count(llvm, "store float"), 0);
+	free(llvm);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lane_and_warp), cmocka_unit_test(test_zeros_in_loops),
+		cmocka_unit_test(test_lane_and_warp), cmocka_unit_test(test_zeros_in_loops), cmocka_unit_test(test_warp_sum),
+		cmocka_unit_test(test_wmma),
 	};
-	(void)count;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
