@@ -235,6 +235,15 @@ static bool is_left_out(struct emitter *e, unsigned lane)
 	return is_known(e->mask) && LLVMIsNull(LLVMBuildExtractElement(e->b, e->mask, lane_number(e, lane), ""));
 }
 
+/* Are they one or two, as is known now? Then they are scalar accesses. */
+static bool is_known_few(struct emitter *e)
+{
+	unsigned here = 0;
+	for (unsigned i = 0; is_known(e->mask) && i < e->w; i++)
+		here += !is_left_out(e, i);
+	return is_known(e->mask) && here <= 2;
+}
+
 /* ptr of one lane, the scratch place where it takes no part */
 static LLVMValueRef safe_pointer(struct emitter *e, struct address address, LLVMValueRef safe_lanes, unsigned lane)
 {
@@ -315,13 +324,13 @@ LLVMValueRef load_lanes(struct emitter *e, struct address address, LLVMTypeRef l
 	if (address.kind == ADDRESS_STRIDED && address.stride == bytes) {
 		if (!e->mask)
 			return plain_load(e, type, address.pointer, align, is_volatile);
-		if (wide_lane(lane) && !is_volatile) {
+		if (wide_lane(lane) && !is_volatile && !is_known_few(e)) {
 			LLVMTypeRef overload[2] = { type, ptr_type(e) };
 			LLVMValueRef args[4] = { address.pointer, LLVMConstInt(int_type(e, 32), align, 0), e->mask, LLVMConstNull(type) };
 			return memory_intrinsic(e, "llvm.masked.load", overload, 2, args, 4);
 		}
 	}
-	if (address.kind == ADDRESS_LANES && e->target->fast_gather && wide_lane(lane) && !is_volatile) {
+	if (address.kind == ADDRESS_LANES && e->target->fast_gather && wide_lane(lane) && !is_volatile && !is_known_few(e)) {
 		LLVMTypeRef overload[2] = { type, LLVMTypeOf(address.pointer) };
 		LLVMValueRef args[4] = { address.pointer, LLVMConstInt(int_type(e, 32), align, 0), all_ones_mask(e), LLVMConstNull(type) };
 		return memory_intrinsic(e, "llvm.masked.gather", overload, 2, args, 4);
@@ -395,12 +404,12 @@ void store_lanes(struct emitter *e, struct address address, LLVMValueRef value, 
 			plain_store(e, value, address.pointer, align, is_volatile);
 			return;
 		}
-		if (wide_lane(lane) && !is_volatile) {
+		if (wide_lane(lane) && !is_volatile && !is_known_few(e)) {
 			store_contiguous(e, address, value, align);
 			return;
 		}
 	}
-	if (address.kind == ADDRESS_LANES && e->target->fast_gather && wide_lane(lane) && !is_volatile) {
+	if (address.kind == ADDRESS_LANES && e->target->fast_gather && wide_lane(lane) && !is_volatile && !is_known_few(e)) {
 		LLVMTypeRef overload[2] = { type, LLVMTypeOf(address.pointer) };
 		LLVMValueRef args[4] = { value, address.pointer, LLVMConstInt(int_type(e, 32), align, 0), all_ones_mask(e) };
 		memory_intrinsic(e, "llvm.masked.scatter", overload, 2, args, 4);
