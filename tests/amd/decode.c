@@ -465,7 +465,7 @@ static bool bind(struct instruction *in, char *stem, struct code_object *object)
 		in->detail = (uint32_t)in->op->detail;
 		return make_constant_rows(in);
 	}
-	if (compare_bind(in, stem)) return true;
+	if (compare_bind(in, stem)) return make_constant_rows(in);
 	if (scalar_memory_bind(in, stem)) return make_constant_rows(in);
 	for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++) {
 		size_t length = strlen(spaces[i].prefix);

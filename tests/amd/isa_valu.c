@@ -179,6 +179,8 @@ static float div_fixup_f32(float x, float y, float z)
 	if ((y == 0 && z == 0) || (isinf(y) && isinf(z))) return float_of(0xffc00000);
 	if (y == 0 || isinf(z)) return sign * INFINITY;
 	if (isinf(y) || z == 0) return sign * 0.0f;
+	if (exponent_f32(z) - exponent_f32(y) < -150) return sign * 0x1p-149f * 0x1p-20f;	/* rounded as MODE says */
+	if (exponent_f32(z) - exponent_f32(y) > 129) return sign * 0x1p127f * 0x1p20f;
 	return copysignf(x, sign);
 }
 static double div_fixup_f64(double x, double y, double z)
@@ -191,6 +193,8 @@ static double div_fixup_f64(double x, double y, double z)
 	if ((y == 0 && z == 0) || (isinf(y) && isinf(z))) return double_of(0xfff8000000000000ull);
 	if (y == 0 || isinf(z)) return sign * (double)INFINITY;
 	if (isinf(y) || z == 0) return sign * 0.0;
+	if (exponent_f64(z) - exponent_f64(y) < -1075) return sign * 0x1p-1074 * 0x1p-20;
+	if (exponent_f64(z) - exponent_f64(y) > 1025) return sign * 0x1p1023 * 0x1p20;
 	return copysign(x, sign);
 }
 
@@ -792,7 +796,7 @@ static double scale_division(double s0, double s1, double s2, bool wide, bool *v
 	if (denominator_denormal) return ldexp(s0, step);
 	if (reciprocal_denormal && quotient_denormal) {
 		*vcc = true;
-		return s0 == s1 ? ldexp(s0, step) : s0;
+		return s0 == s1 ? ldexp(s0, -step) : s0;	/* AMD's text has +, which overflows */
 	}
 	if (reciprocal_denormal) return ldexp(s0, -step);
 	if (quotient_denormal) {
@@ -827,6 +831,36 @@ static void div_scale(struct wave *w, const struct instruction *in)
 	mask_write(w, &in->o[1], flags & enabled);
 }
 
+/* a × b + c so that its last bit says whether it is exact (round to odd), in more than twice the type's precision: scaling it and
+ * rounding it to the type then rounds once. */
+static double fma_odd_f32(float a, float b, float c)
+{
+	double p = (double)a * b, s = p + c, back = s - p, error = (p - (s - back)) + (c - back);
+	uint64_t bits = bits_of_d(s);
+
+	if (error == 0 || bits & 1 || !isfinite(s)) return s;
+	return double_of((error > 0) == (s > 0) ? bits | 1 : bits - 1);
+}
+
+#ifdef __x86_64__
+__extension__ typedef __float128 quad;
+#else
+typedef long double quad;
+#endif
+__extension__ typedef unsigned __int128 quad_bits;
+static quad fma_odd_f64(double a, double b, double c)
+{
+	quad p = (quad)a * b, s = p + c, back = s - p, error = (p - (s - back)) + (c - back);
+	quad_bits bits;
+
+	memcpy(&bits, &s, sizeof bits);
+	if (error == 0 || bits & 1 || error != error) return s;
+	if ((error > 0) == (s > 0)) bits |= 1;
+	else bits--;
+	memcpy(&s, &bits, sizeof bits);
+	return s;
+}
+
 /* fma, times what v_div_scale left to do: 2^64 (f64: 2^128) where the quotient is large, else 2^-64. */
 static void div_fmas(struct wave *w, const struct instruction *in)
 {
@@ -836,20 +870,25 @@ static void div_fmas(struct wave *w, const struct instruction *in)
 	const void *s[3];
 
 	for (unsigned i = 0; i < 3; i++) s[i] = vector_source(w, in, i + 1, wide ? 'd' : 'f', &buffers[i], &enabled);
-	rounding_set(wide ? w->mode >> 2 & 3 : w->mode & 3);
 	for (unsigned i = 0; i < w->lanes; i++) {
 		bool scale = vcc >> i & 1;
 
 		if (wide) {
 			const double *a = s[0], *b = s[1], *c = s[2];
+			quad exact;
 
-			result.d[i] = fma(a[i], b[i], c[i]);
-			if (scale) result.d[i] = ldexp(result.d[i], exponent_f64(c[i]) > 1023 ? 128 : -128);
+			rounding_set(0);
+			exact = scale ? fma_odd_f64(a[i], b[i], c[i]) * (exponent_f64(c[i]) > 1023 ? (quad)0x1p128 : (quad)0x1p-128) : 0;
+			rounding_set(w->mode >> 2 & 3);
+			result.d[i] = scale ? (double)exact : fma(a[i], b[i], c[i]);
 		} else {
 			const float *a = s[0], *b = s[1], *c = s[2];
+			double exact;
 
-			result.f[i] = fmaf(a[i], b[i], c[i]);
-			if (scale) result.f[i] = ldexpf(result.f[i], exponent_f32(c[i]) > 127 ? 64 : -64);
+			rounding_set(0);
+			exact = scale ? fma_odd_f32(a[i], b[i], c[i]) * (exponent_f32(c[i]) > 127 ? 0x1p64 : 0x1p-64) : 0;
+			rounding_set(w->mode & 3);
+			result.f[i] = scale ? (float)exact : fmaf(a[i], b[i], c[i]);
 		}
 	}
 	finish(w, in, wide ? 'd' : 'f', &result);
