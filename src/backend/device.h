@@ -28,6 +28,7 @@ struct device_properties {
 	int registers_per_block, threads_per_multiprocessor, blocks_per_multiprocessor;
 	int async_engines;
 	bool integrated, managed_concurrent, pageable_access, cooperative;
+	bool host_backed;            /* its memory is memory of the host's: the driver reads, writes and maps it itself */
 };
 
 struct launch_config {
@@ -53,6 +54,7 @@ enum device_limit {
 struct device_ops {
 	const char *name; /* "cpu", "amd" */
 	int (*count)(int *count);                                    /* devices; also initialises the back end */
+	const char *(*why_not)(void);                                /* one line on why there is no device; NULL: there are some */
 	int (*open)(int ordinal, struct device **device);            /* idempotent */
 	void (*close)(struct device *device);
 	void (*properties)(struct device *device, struct device_properties *out);
@@ -65,6 +67,11 @@ struct device_ops {
 	int (*allocate_host)(struct device *device, uint64_t size, unsigned flags, void **pointer);
 	int (*release_host)(struct device *device, void *pointer);
 	int (*allocate_managed)(struct device *device, uint64_t size, void **pointer);
+	/* The program's own memory, to be reached by kernels from now on. NULL: they reach all of it anyway. */
+	int (*register_host)(struct device *device, void *pointer, uint64_t size);
+	void (*unregister_host)(struct device *device, void *pointer);
+	/* Copies at once, from and to whatever the device or the host reaches. NULL: all of its memory is the host's. */
+	int (*copy_now)(struct device *device, void *to, const void *from, uint64_t size);
 
 	int (*module_load)(struct device *device, const struct ptx_module *ptx, struct device_module **module,
 			   struct ptx_diagnostic *diagnostic);
@@ -97,6 +104,7 @@ struct device_ops {
 	int (*queue_host_function)(struct device_queue *queue, void (*function)(void *), void *argument);
 	/* A point in a queue: tickets of one queue grow. wait_ticket makes `queue` wait for another queue's ticket. */
 	int (*queue_ticket)(struct device_queue *queue, uint64_t *ticket); /* that of the last command submitted */
+	int (*queue_mark)(struct device_queue *queue, uint64_t *ticket); /* the same where others will wait for just that; NULL: no difference */
 	bool (*queue_done)(struct device_queue *queue, uint64_t ticket);
 	int (*queue_wait)(struct device_queue *queue, struct device_queue *other, uint64_t ticket);
 	int (*queue_synchronize)(struct device_queue *queue, uint64_t ticket); /* host waits; helps to run blocks meanwhile */

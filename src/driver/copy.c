@@ -13,11 +13,60 @@
 
 enum { STAGE_BYTES = 64 << 10 };
 
+/* A copy that a queue of the CPU's cannot do, because one side is another back end's memory. */
+struct foreign_copy {
+	struct copy copy;
+	struct driver_device *device;
+};
+
+static void copy_foreign(void *argument)
+{
+	struct foreign_copy *foreign = argument;
+	const struct copy *c = &foreign->copy;
+
+	for (size_t z = 0; z < c->depth; z++)
+		for (size_t y = 0; y < c->height; y++)
+			foreign->device->ops->copy_now(foreign->device->device, (uint8_t *)c->to + z * c->to_slice + y * c->to_pitch,
+						       (const uint8_t *)c->from + z * c->from_slice + y * c->from_pitch, c->width);
+	free(foreign);
+}
+
+/* The device whose back end must do the copy in place of the queue's; NULL: the queue's own can. */
+static struct driver_device *foreign_device(const struct queue *queue, const struct copy *copy)
+{
+	const void *const sides[2] = {copy->to, copy->from};
+	struct allocation found;
+
+	if (!driver.mixed || queue->context->ops->copy_now)
+		return NULL;
+	for (int i = 0; i < 2; i++)
+		if (memory_map_find((uintptr_t)sides[i], &found) && found.device && found.device->ops->copy_now)
+			return found.device;
+	return NULL;
+}
+
+static CUresult put_foreign_copy(struct queue *queue, const struct copy *copy, struct driver_device *device)
+{
+	struct foreign_copy *foreign = malloc(sizeof *foreign);
+	CUresult status;
+
+	if (!foreign)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*foreign = (struct foreign_copy){*copy, device};
+	status = (CUresult)queue->context->ops->queue_host_function(queue->device_queue, copy_foreign, foreign);
+	if (status)
+		free(foreign);
+	return status;
+}
+
 CUresult queue_put_copy(struct queue *queue, const struct copy *copy)
 {
+	struct driver_device *foreign = foreign_device(queue, copy);
 	const struct device_ops *ops = queue->context->ops;
 	size_t width = copy->width, height = copy->height, depth = copy->depth;
 
+	if (foreign)
+		return put_foreign_copy(queue, copy, foreign);
 	if (height > 1 && copy->to_pitch == width && copy->from_pitch == width) { /* rows without gaps */
 		width *= height;
 		height = 1;

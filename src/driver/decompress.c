@@ -54,7 +54,7 @@ CUresult impl_cuMemBatchDecompressAsync(CUmemDecompressParams *items, size_t cou
 		return status;
 	if (!items || !count || flags || count > SIZE_MAX / sizeof *items / 2)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!stream->context->device->properties.pageable_access)
+	if (!stream->context->device->properties.host_backed)
 		return api_error(CUDA_ERROR_NOT_SUPPORTED, "decompression needs a device that works on the host's memory");
 	status = capture_forbid_stream(stream);
 	for (size_t i = 0; i < count && !status; i++) {

@@ -60,6 +60,7 @@ struct driver {
 	int count;
 	struct driver_device *devices;
 	bool eager_loading; /* CUDA_MODULE_LOADING=EAGER */
+	bool mixed;         /* devices are of several back ends */
 };
 extern struct driver driver;
 
@@ -171,6 +172,9 @@ void queue_hold(struct queue *queue);
 void queue_drop(struct queue *queue);
 bool queue_is_done(const struct queue *queue, uint64_t ticket);
 uint64_t queue_last(const struct queue *queue); /* ticket of its last command */
+uint64_t queue_mark(const struct queue *queue); /* the same, where others will wait for just that command */
+/* Makes `queue` wait for another's ticket; the two may be of different back ends. */
+CUresult queue_wait_for(struct queue *queue, struct queue *other, uint64_t ticket);
 
 enum stream_rule { STREAM_LEGACY, STREAM_BLOCKING, STREAM_NON_BLOCKING };
 
@@ -280,6 +284,8 @@ CUresult allocation_create(struct context *context, size_t size, enum memory_kin
 			   struct allocation **allocation);
 void allocation_release(struct allocation *allocation); /* one that is out of the map */
 void allocation_release_all(struct context *context);
+/* The host copies to or from memory of the context's device, at once. */
+CUresult memory_copy_now(struct context *context, void *to, const void *from, size_t size);
 /* Records a module's variable; memory_map_remove() and free() undo it. */
 CUresult allocation_note(struct context *context, void *base, size_t size, bool managed);
 

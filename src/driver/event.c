@@ -142,7 +142,7 @@ static CUresult record_locked(struct event *event, struct queue *queue)
 	if (event->queue)
 		queue_drop(event->queue);
 	event->queue = queue;
-	event->ticket = stamp ? stamp->ticket : queue_last(queue);
+	event->ticket = stamp ? stamp->ticket : queue_mark(queue);
 	event->stamp = stamp;
 	event->capture_id = 0;
 	if (event->ipc)
@@ -221,7 +221,7 @@ CUresult event_wait_in(struct event *event, struct queue *queue)
 	if (!event_point(event, &other, &ticket))
 		return CUDA_SUCCESS;
 	if (other != queue && !queue_is_done(other, ticket))
-		status = (CUresult)queue->context->ops->queue_wait(queue->device_queue, other->device_queue, ticket);
+		status = queue_wait_for(queue, other, ticket);
 	queue_drop(other);
 	return status;
 }
@@ -368,9 +368,9 @@ CUresult impl_cuCtxWaitEvent(CUcontext handle, CUevent event_handle)
 	if (!event_point(event, &queue, &ticket))
 		return CUDA_SUCCESS;
 	pthread_mutex_lock(&context->lock);
-	status = (CUresult)context->ops->queue_wait(context->legacy->queue->device_queue, queue->device_queue, ticket);
+	status = queue_wait_for(context->legacy->queue, queue, ticket);
 	for (struct stream *s = context->streams; s && !status; s = s->next)
-		status = (CUresult)context->ops->queue_wait(s->queue->device_queue, queue->device_queue, ticket);
+		status = queue_wait_for(s->queue, queue, ticket);
 	pthread_mutex_unlock(&context->lock);
 	queue_drop(queue);
 	return status;

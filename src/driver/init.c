@@ -16,6 +16,7 @@ struct driver driver;
 
 extern const struct device_ops amd_device_ops __attribute__((weak)); /* not in every build */
 
+enum { BACK_ENDS_MOST = 2 };
 enum { STATE_NEW, STATE_READY, STATE_FORKED };
 static _Atomic int state;
 static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -38,29 +39,71 @@ uint64_t driver_next_id(void)
 
 /* ---- which devices ------------------------------------------------------------------------------ */
 
-static CUresult choose_back_end(const struct device_ops **ops, int *count)
+struct chosen {
+	const struct device_ops *ops[BACK_ENDS_MOST];
+	int devices[BACK_ENDS_MOST]; /* of each */
+	int back_ends, count;
+};
+
+static CUresult choose(struct chosen *chosen, const struct device_ops *ops)
+{
+	int count = 0;
+	CUresult status = (CUresult)ops->count(&count);
+
+	if (status || count <= 0)
+		return api_error(status ? status : CUDA_ERROR_NO_DEVICE, "no device for DRAGOMAN_DEVICE=%s: %s", ops->name,
+				 ops->why_not && ops->why_not() ? ops->why_not() : "there is none");
+	chosen->ops[chosen->back_ends] = ops;
+	chosen->devices[chosen->back_ends++] = count;
+	chosen->count += count;
+	return CUDA_SUCCESS;
+}
+
+/* A GPU where one can be used, else the CPU. */
+static CUresult choose_automatically(struct chosen *chosen)
+{
+	int count;
+
+	if (&amd_device_ops && !amd_device_ops.count(&count))
+		return choose(chosen, &amd_device_ops);
+	if (&amd_device_ops)
+		log_info("kernels run on the CPU: %s", amd_device_ops.why_not());
+	return choose(chosen, &cpu_device_ops);
+}
+
+static bool is_word(const char *text, size_t length, const char *word)
+{
+	return length == strlen(word) && !strncmp(text, word, length);
+}
+
+/* "cpu", "amd", "auto", or several with commas between them, in the order in which programs are to see the devices. */
+static CUresult choose_back_ends(struct chosen *chosen)
 {
 	const char *wanted = env_get("DRAGOMAN_DEVICE");
-	const char *list = env_get("DRAGOMAN_DEVICES");
-	bool amd;
+	CUresult status = CUDA_SUCCESS;
+	size_t length;
 
-	if (!wanted && list)
-		wanted = list; /* "cpu:4": the back end reads the number */
-	amd = wanted && !strncmp(wanted, "amd", 3);
-	if (wanted && !amd && strncmp(wanted, "cpu", 3) && strcmp(wanted, "auto"))
-		return api_error(CUDA_ERROR_NO_DEVICE, "DRAGOMAN_DEVICE=%s: cpu, amd or auto was expected", wanted);
-	if (amd && !&amd_device_ops)
-		return api_error(CUDA_ERROR_NO_DEVICE, "DRAGOMAN_DEVICE=%s: this build has no AMD back end", wanted);
-	if (&amd_device_ops && (amd || (wanted && !strcmp(wanted, "auto")))) {
-		if (!amd_device_ops.count(count) && *count > 0) {
-			*ops = &amd_device_ops;
-			return CUDA_SUCCESS;
-		}
-		if (amd)
-			return api_error(CUDA_ERROR_NO_DEVICE, "no AMD GPU was found");
+	if (!wanted)
+		return choose(chosen, &cpu_device_ops); /* DRAGOMAN_DEVICES=cpu:4: it reads the number itself */
+	for (const char *at = wanted; !status && *at; at += length, at += *at == ',') {
+		length = strcspn(at, ",");
+		if (chosen->back_ends == BACK_ENDS_MOST)
+			return api_error(CUDA_ERROR_NO_DEVICE, "DRAGOMAN_DEVICE=%s names more kinds of devices than there are", wanted);
+		if (is_word(at, length, "auto"))
+			status = choose_automatically(chosen);
+		else if (is_word(at, length, "cpu"))
+			status = choose(chosen, &cpu_device_ops);
+		else if (is_word(at, length, "amd") && !&amd_device_ops)
+			return api_error(CUDA_ERROR_NO_DEVICE, "DRAGOMAN_DEVICE=%s: this build has no AMD back end", wanted);
+		else if (is_word(at, length, "amd"))
+			status = choose(chosen, &amd_device_ops);
+		else
+			return api_error(CUDA_ERROR_NO_DEVICE, "DRAGOMAN_DEVICE=%s: cpu, amd, auto or a list of them was expected", wanted);
 	}
-	*ops = &cpu_device_ops;
-	return (CUresult)cpu_device_ops.count(count);
+	for (int i = 1; i < chosen->back_ends; i++)
+		if (chosen->ops[i] == chosen->ops[0])
+			return api_error(CUDA_ERROR_NO_DEVICE, "DRAGOMAN_DEVICE=%s names a kind of device twice", wanted);
+	return status;
 }
 
 static int match_uuid(const char *text, size_t length, const struct driver_device *all, int count)
@@ -131,39 +174,43 @@ static CUresult check_device_order(void)
 	return api_error(CUDA_ERROR_INVALID_DEVICE, "CUDA_DEVICE_ORDER=%s is not known", order);
 }
 
-static CUresult open_devices(const struct device_ops *ops, struct driver_device *all, int count)
+static CUresult open_devices(const struct chosen *chosen, struct driver_device *all)
 {
-	for (int i = 0; i < count; i++) {
-		CUresult status = (CUresult)ops->open(i, &all[i].device);
+	for (int b = 0; b < chosen->back_ends; b++) {
+		const struct device_ops *ops = chosen->ops[b];
 
-		if (status)
-			return status;
-		all[i].ops = ops;
-		ops->properties(all[i].device, &all[i].properties);
+		for (int i = 0; i < chosen->devices[b]; i++, all++) {
+			CUresult status = (CUresult)ops->open(i, &all->device);
+
+			if (status)
+				return api_error(status, "device %d of back end \"%s\" cannot be used", i, ops->name);
+			all->ops = ops;
+			ops->properties(all->device, &all->properties);
+		}
+		if (ops->set_driver)
+			ops->set_driver(&driver_for_device_code);
 	}
-	if (ops->set_driver)
-		ops->set_driver(&driver_for_device_code);
+	driver.mixed = chosen->back_ends > 1;
 	return CUDA_SUCCESS;
 }
 
 static CUresult find_devices(void)
 {
 	const char *filter = getenv("CUDA_VISIBLE_DEVICES");
-	const struct device_ops *ops;
+	struct chosen chosen = {0};
 	struct driver_device *all = NULL;
-	int *order = NULL, visible = 0, count = 0;
+	int *order = NULL, visible = 0, count;
 	CUresult status = check_device_order();
 
 	if (!status)
-		status = choose_back_end(&ops, &count);
+		status = choose_back_ends(&chosen);
 	if (status)
 		return status;
-	if (count <= 0)
-		return api_error(CUDA_ERROR_NO_DEVICE, "the back end \"%s\" has no device", ops->name);
+	count = chosen.count;
 	all = calloc((size_t)count, sizeof *all);
 	order = calloc((size_t)count, sizeof *order);
 	driver.devices = calloc((size_t)count, sizeof *driver.devices);
-	status = all && order && driver.devices ? open_devices(ops, all, count) : CUDA_ERROR_OUT_OF_MEMORY;
+	status = all && order && driver.devices ? open_devices(&chosen, all) : CUDA_ERROR_OUT_OF_MEMORY;
 	if (status)
 		goto out;
 	for (visible = 0; visible < count; visible++)

@@ -320,7 +320,7 @@ CUresult impl_cuIpcGetMemHandle(CUipcMemHandle *out, CUdeviceptr pointer)
 	REQUIRE_CONTEXT(context);
 	if (!out || !memory_map_find(pointer, &found) || found.kind != MEMORY_DEVICE)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!context->device->properties.pageable_access)
+	if (!context->device->properties.host_backed)
 		return api_error(CUDA_ERROR_NOT_SUPPORTED, "sharing memory needs a device that works on the host's");
 	status = capture_forbid_unsafe();
 	if (status)

@@ -73,6 +73,9 @@ CUresult managed_bind(struct managed *managed, struct module *module)
 	CUresult status = first ? managed_allocate(managed, ptx) : CUDA_SUCCESS;
 
 	at = managed->base;
+	/* Once a device; it stays within its reach until the process ends. */
+	if (!status && ops->register_host)
+		status = (CUresult)ops->register_host(module->context->device->device, managed->base, managed->size);
 	for (size_t i = 0; i < ptx->variables.count && !status; i++) {
 		const struct ptx_variable *variable = ptx->variables.data[i];
 		void *initial;
@@ -81,8 +84,9 @@ CUresult managed_bind(struct managed *managed, struct module *module)
 			continue;
 		status = (CUresult)ops->module_variable(module->device_module, variable, &initial);
 		if (!status && first) {
-			memcpy(at, initial, variable->size);
-			status = allocation_note(NULL, at, variable->size, true);
+			status = memory_copy_now(module->context, at, initial, variable->size);
+			if (!status)
+				status = allocation_note(NULL, at, variable->size, true);
 		}
 		if (!status)
 			status = (CUresult)ops->module_bind(module->device_module, variable, at);

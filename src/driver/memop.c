@@ -88,11 +88,17 @@ static void wait_for_value(void *argument)
 static CUresult put_wait(struct queue *queue, const CUstreamBatchMemOpParams *op)
 {
 	CUstreamBatchMemOpParams *copy = malloc(sizeof *copy);
+	struct allocation found;
 	CUresult status;
 
 	if (!copy)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	*copy = *op;
+	if (!queue->context->device->properties.host_backed && memory_map_find((uintptr_t)op->waitValue.address, &found) &&
+	    found.kind != MEMORY_HOST && found.kind != MEMORY_REGISTERED && found.kind != MEMORY_MANAGED) {
+		free(copy);
+		return api_error(CUDA_ERROR_NOT_SUPPORTED, "waiting for a value in device memory that the host does not reach");
+	}
 	status = (CUresult)queue->context->ops->queue_host_function(queue->device_queue, wait_for_value, copy);
 	if (status)
 		free(copy);

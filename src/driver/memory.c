@@ -37,7 +37,7 @@ static CUresult low_obtain(struct context *context, size_t size, void **pointer)
 #ifdef MAP_32BIT
 	void *memory;
 
-	if (!context->device->properties.pageable_access)
+	if (!context->device->properties.host_backed)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
 	if (memory == MAP_FAILED)
@@ -92,6 +92,14 @@ static void give_back(struct allocation *allocation)
 	default: /* not ours to release */
 		break;
 	}
+}
+
+CUresult memory_copy_now(struct context *context, void *to, const void *from, size_t size)
+{
+	if (context->ops->copy_now)
+		return (CUresult)context->ops->copy_now(context->device->device, to, from, size);
+	memcpy(to, from, size);
+	return CUDA_SUCCESS;
 }
 
 CUresult allocation_create(struct context *context, size_t size, enum memory_kind kind, unsigned flags,
@@ -408,6 +416,11 @@ CUresult impl_cuMemHostRegister_v2(void *pointer, size_t size, unsigned int flag
 	allocation->flags = flags;
 	allocation->read_only = flags & CU_MEMHOSTREGISTER_READ_ONLY;
 	status = memory_map_add(allocation);
+	if (!status && context->ops->register_host) {
+		status = (CUresult)context->ops->register_host(context->device->device, pointer, size);
+		if (status)
+			allocation = memory_map_remove((uintptr_t)pointer);
+	}
 	if (status)
 		free(allocation);
 	return status;
@@ -434,6 +447,8 @@ CUresult impl_cuMemHostUnregister(void *pointer)
 	if (status)
 		return status;
 	status = context_synchronize(context);
+	if (found.context->ops->unregister_host)
+		found.context->ops->unregister_host(found.device->device, pointer);
 	free(memory_map_remove(found.base));
 	return status;
 }

@@ -45,7 +45,7 @@ static CUresult attribute_of(void *out, CUpointer_attribute attribute, CUdevicep
 	case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR: *(void **)out = (void *)a->base; break;
 	case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID: *(unsigned long long *)out = a->id; break;
 	case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
-		*(unsigned char *)out = !is_host(a) && a->device && a->device->properties.pageable_access;
+		*(unsigned char *)out = !is_host(a) && a->device && a->device->properties.host_backed;
 		break;
 	default: return CUDA_ERROR_INVALID_VALUE;
 	}

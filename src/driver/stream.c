@@ -34,6 +34,52 @@ bool queue_is_done(const struct queue *queue, uint64_t ticket)
 	return queue->context->ops->queue_done(queue->device_queue, ticket);
 }
 
+uint64_t queue_mark(const struct queue *queue)
+{
+	uint64_t ticket = 0;
+
+	if (!queue->context->ops->queue_mark)
+		return queue_last(queue);
+	queue->context->ops->queue_mark(queue->device_queue, &ticket);
+	return ticket;
+}
+
+struct foreign_wait {
+	struct queue *queue;
+	uint64_t ticket;
+};
+
+static void wait_for_foreign(void *argument)
+{
+	struct foreign_wait wait = *(struct foreign_wait *)argument;
+
+	free(argument);
+	wait.queue->context->ops->queue_synchronize(wait.queue->device_queue, wait.ticket);
+	queue_drop(wait.queue);
+}
+
+/* Back ends know nothing of one another: between them a thread of the host waits. */
+CUresult queue_wait_for(struct queue *queue, struct queue *other, uint64_t ticket)
+{
+	const struct device_ops *ops = queue->context->ops;
+	struct foreign_wait *wait;
+	CUresult status;
+
+	if (ops == other->context->ops)
+		return (CUresult)ops->queue_wait(queue->device_queue, other->device_queue, ticket);
+	wait = malloc(sizeof *wait);
+	if (!wait)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*wait = (struct foreign_wait){other, ticket};
+	queue_hold(other);
+	status = (CUresult)ops->queue_host_function(queue->device_queue, wait_for_foreign, wait);
+	if (status) {
+		queue_drop(other);
+		free(wait);
+	}
+	return status;
+}
+
 /* Destroying waits for the queue's work; a program that destroys a stream does not. */
 void queue_drop(struct queue *queue)
 {

@@ -29,7 +29,7 @@ static void unbind(struct reference *r)
 	struct context *context = r->module ? r->module->context : NULL;
 	if (!context || !r->object)
 		return;
-	*r->number = 0;
+	memory_copy_now(context, r->number, &(uint64_t){ 0 }, sizeof *r->number);
 	context->ops->texture_destroy(context->device->device, r->object);
 	r->object = 0;
 }
@@ -63,7 +63,7 @@ static CUresult rebind(struct reference *r, bool surface)
 	unbind(r);
 	status = (CUresult)context->ops->texture_create(context->device->device, &description, &r->object);
 	if (!status)
-		*r->number = r->object;
+		status = memory_copy_now(context, r->number, &r->object, sizeof r->object);
 	return status;
 }
 

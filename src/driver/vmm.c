@@ -72,7 +72,7 @@ static CUresult check_properties(const CUmemAllocationProp *p)
 	}
 	if (!device)
 		return CUDA_ERROR_INVALID_DEVICE;
-	if (!device->properties.pageable_access)
+	if (!device->properties.host_backed)
 		return api_error(CUDA_ERROR_NOT_SUPPORTED, "virtual memory management needs a device that shares the host's memory");
 	return CUDA_SUCCESS;
 }

@@ -227,6 +227,7 @@ static void device_properties(struct device *device, struct device_properties *o
 		.integrated = false,
 		.managed_concurrent = true,
 		.pageable_access = true,
+		.host_backed = true,
 		.cooperative = true,
 	};
 	snprintf(out->name, sizeof out->name, "%s", host->name);
