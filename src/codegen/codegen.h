@@ -48,7 +48,8 @@ enum kernel_flags {
 	KERNEL_YIELDS = 16,      /* spins on memory: blocks must make progress together */
 	KERNEL_LAUNCHES = 32,    /* dynamic parallelism */
 	KERNEL_PADDED = 64,      /* AMD: backend/amd/abi.h */
-	KERNEL_TRAPS = 128       /* AMD: may end itself; struct amd_service says so */
+	KERNEL_TRAPS = 128,      /* AMD: may end itself; struct amd_service says so */
+	KERNEL_ALLOCATES = 256   /* AMD: calls malloc: struct amd_service has its heap */
 };
 
 struct compile_result {

@@ -194,8 +194,8 @@ static const struct {
 	uint32_t flags;
 } library_services[] = {
 	{ offsetof(struct cpu_services, print), "device_print", KERNEL_PRINTS },
-	{ offsetof(struct cpu_services, allocate), "device_allocate", 0 },
-	{ offsetof(struct cpu_services, release), "device_release", 0 },
+	{ offsetof(struct cpu_services, allocate), "device_allocate", KERNEL_ALLOCATES },
+	{ offsetof(struct cpu_services, release), "device_release", KERNEL_ALLOCATES },
 	{ offsetof(struct cpu_services, trap), "device_trap", KERNEL_TRAPS },
 	{ offsetof(struct cpu_services, assert_fail), "device_assert_fail", KERNEL_TRAPS },
 };

@@ -1,0 +1,620 @@
+/* Streams on an AMD GPU: a queue is a HIP stream, a ticket the number of commands that it was given. How far it is, HIP says by events: a
+ * *mark* is an event recorded behind a ticket. Most tickets are never asked for, so marks are made when somebody asks, behind whatever
+ * the queue has by then; for what will be waited for from elsewhere the driver asks for one at its very place (queue_mark).
+ *
+ * Times are measured from a point that is over (device->reference), which moves along: HIP says distances as floats. */
+#include "backend/amd/amd.h"
+
+#include <stdlib.h>
+
+struct mark {
+	struct mark *next;
+	uint64_t ticket;
+	hip_event event;
+	uint64_t *when_ns;  /* where the time of it goes; NULL: nowhere */
+	uint32_t uses;      /* the list's and those of threads that wait */
+	bool timed;
+};
+
+struct device_queue {
+	struct device *device;
+	hip_stream stream;
+	pthread_mutex_t lock; /* the following */
+	uint64_t submitted;
+	_Atomic uint64_t done;
+	_Atomic uint64_t printed; /* ticket of the last launch that prints */
+	struct mark *first, *last; /* by ticket */
+	void *workspace;      /* device memory: the grid barrier of cooperative launches that the program's own code does */
+	struct device_queue *next; /* device->queues */
+};
+
+/* As the device runtime's library has it: size, barrier, then room. */
+enum { WORKSPACE = 64 };
+
+/* ---- marks ------------------------------------------------------------------------------------------- */
+
+/* Where there are no more devices, nothing is waited for. */
+static void give_up_locked(struct device_queue *queue, int status)
+{
+	if (amd_is_sticky(status))
+		amd_device_fail(queue->device, status);
+	atomic_store(&queue->done, queue->submitted);
+}
+
+static void mark_drop_locked(struct device_queue *queue, struct mark *mark)
+{
+	if (--mark->uses)
+		return;
+	amd_event_give(queue->device, mark->event, mark->timed);
+	free(mark);
+}
+
+/* When a timed event that is over was reached. */
+static uint64_t time_of(struct device *device, hip_event event)
+{
+	float ms = 0;
+	pthread_mutex_lock(&device->lock);
+	int error = device->reference ? HIP_CALL(hipEventElapsedTime, &ms, device->reference, event) : HIP_UNKNOWN;
+	uint64_t when = error ? clock_ns() : device->reference_ns + (uint64_t)(int64_t)((double)ms * 1e6);
+	pthread_mutex_unlock(&device->lock);
+	return when;
+}
+
+/* The reference follows, so that distances stay short and floats of them exact enough. The event that it was comes back. */
+static hip_event move_reference(struct device *device, hip_event event, uint64_t when)
+{
+	hip_event old = event;
+	pthread_mutex_lock(&device->lock);
+	if (device->reference && when > device->reference_ns) {
+		old = device->reference;
+		device->reference = event;
+		device->reference_ns = when;
+	}
+	pthread_mutex_unlock(&device->lock);
+	return old;
+}
+
+static void mark_reached_locked(struct device_queue *queue, struct mark *mark)
+{
+	if (mark->when_ns) {
+		*mark->when_ns = time_of(queue->device, mark->event);
+		if (mark->uses == 1) /* nobody waits for this very event */
+			mark->event = move_reference(queue->device, mark->event, *mark->when_ns);
+	}
+	if (mark->ticket > atomic_load(&queue->done))
+		atomic_store(&queue->done, mark->ticket);
+}
+
+/* Takes out the marks that are reached. */
+static void retire_locked(struct device_queue *queue)
+{
+	struct mark *mark;
+	while ((mark = queue->first)) {
+		if (atomic_load(&queue->done) < mark->ticket || mark->when_ns) {
+			int error = HIP_CALL(hipEventQuery, mark->event);
+			if (error == HIP_NOT_READY)
+				return;
+			if (error)
+				give_up_locked(queue, amd_status(error));
+		}
+		queue->first = mark->next;
+		if (!mark->next)
+			queue->last = NULL;
+		mark_reached_locked(queue, mark);
+		mark_drop_locked(queue, mark);
+	}
+}
+
+/* A mark behind all that was submitted. NULL and a status where HIP does not make one. */
+static struct mark *mark_here_locked(struct device_queue *queue, bool timed, int *status)
+{
+	struct mark *mark = queue->last;
+	*status = STATUS_SUCCESS;
+	if (mark && mark->ticket == queue->submitted && !timed)
+		return mark;
+	mark = calloc(1, sizeof *mark);
+	hip_event event = mark ? amd_event_take(queue->device, timed) : NULL;
+	int error = event ? HIP_CALL(hipEventRecord, event, queue->stream) : HIP_OUT_OF_MEMORY;
+	if (error) {
+		*status = amd_failed(error, "hipEventRecord");
+		if (event)
+			amd_event_give(queue->device, event, timed);
+		free(mark);
+		return NULL;
+	}
+	*mark = (struct mark){ .ticket = queue->submitted, .event = event, .uses = 1, .timed = timed };
+	if (queue->last)
+		queue->last->next = mark;
+	else
+		queue->first = mark;
+	queue->last = mark;
+	return mark;
+}
+
+/* The first mark that is not before the ticket; NULL: there is none. */
+static struct mark *mark_for_locked(const struct device_queue *queue, uint64_t ticket)
+{
+	for (struct mark *m = queue->first; m; m = m->next)
+		if (m->ticket >= ticket)
+			return m;
+	return NULL;
+}
+
+/* ---- life -------------------------------------------------------------------------------------------- */
+
+static int stream_create(int priority, hip_stream *stream)
+{
+	const struct hip *hip = amd_hip();
+	int least = 0, greatest = 0;
+	/* CUDA's priorities, 0 to -5, on what HIP has, which is narrower. */
+	if (priority && hip->hipStreamCreateWithPriority && hip->hipDeviceGetStreamPriorityRange &&
+	    !hip->hipDeviceGetStreamPriorityRange(&least, &greatest))
+		return hip->hipStreamCreateWithPriority(stream, HIP_STREAM_NON_BLOCKING, priority < greatest ? greatest : priority);
+	return HIP_CALL(hipStreamCreateWithFlags, stream, HIP_STREAM_NON_BLOCKING);
+}
+
+int amd_queue_create(struct device *device, int priority, struct device_queue **out)
+{
+	int status = amd_enter(device);
+	struct device_queue *queue = calloc(1, sizeof *queue);
+	if (!queue || status) {
+		free(queue);
+		return status ? status : STATUS_OUT_OF_MEMORY;
+	}
+	status = amd_failed(stream_create(priority, &queue->stream), "hipStreamCreate");
+	if (status) {
+		free(queue);
+		return status;
+	}
+	queue->device = device;
+	pthread_mutex_init(&queue->lock, NULL);
+	pthread_mutex_lock(&device->lock);
+	queue->next = device->queues;
+	device->queues = queue;
+	pthread_mutex_unlock(&device->lock);
+	*out = queue;
+	return STATUS_SUCCESS;
+}
+
+struct device_queue *amd_queue_next(struct device_queue *queue)
+{
+	return queue->next;
+}
+
+bool amd_queue_printed_all(struct device_queue *queue)
+{
+	return atomic_load(&queue->done) >= atomic_load(&queue->printed);
+}
+
+void amd_queue_destroy(struct device_queue *queue)
+{
+	struct device *device = queue->device;
+	uint64_t last;
+	amd_enter(device);
+	amd_queue_ticket(queue, &last);
+	amd_queue_synchronize(queue, last);
+	pthread_mutex_lock(&device->lock);
+	struct device_queue **at = &device->queues;
+	while (*at != queue)
+		at = &(*at)->next;
+	*at = queue->next;
+	pthread_mutex_unlock(&device->lock);
+	while (queue->first) { /* where HIP failed */
+		struct mark *mark = queue->first;
+		queue->first = mark->next;
+		mark_drop_locked(queue, mark);
+	}
+	HIP_CALL(hipStreamDestroy, queue->stream);
+	if (queue->workspace)
+		HIP_CALL(hipFree, queue->workspace);
+	pthread_mutex_destroy(&queue->lock);
+	free(queue);
+}
+
+/* ---- launches ----------------------------------------------------------------------------------------- */
+
+static int check_launch(const struct device_kernel *kernel, const struct launch_config *config, const struct kernel_info *info)
+{
+	uint64_t threads = (uint64_t)config->block[0] * config->block[1] * config->block[2];
+	uint64_t shared = align_up(info->shared_bytes, 16) + align_up(config->dynamic_shared, (size_t)16);
+	const char *name = amd_kernel_name(kernel);
+	if (!threads || threads > 1024 || (info->max_threads && threads > info->max_threads) || !config->grid[0] || !config->grid[1] ||
+	    !config->grid[2])
+		return STATUS_INVALID_VALUE;
+	for (int i = 0; i < 3; i++)
+		if (config->cluster[i] > 1) {
+			log_error("kernel %s: clusters of blocks do not exist on AMD GPUs", name);
+			return STATUS_INVALID_CLUSTER_SIZE;
+		}
+	if (shared > AMD_SHARED_MAX) {
+		log_error("kernel %s: %llu bytes of shared memory; a block of an AMD GPU has %d", name, (unsigned long long)shared, AMD_SHARED_MAX);
+		return STATUS_INVALID_VALUE;
+	}
+	if (info->flags & KERNEL_PADDED && threads > AMD_PADDED_THREADS_MAX) {
+		log_error("kernel %s: blocks of %llu threads; with waves of 64 this kernel has %d at most", name, (unsigned long long)threads,
+			  AMD_PADDED_THREADS_MAX);
+		return STATUS_LAUNCH_OUT_OF_RESOURCES;
+	}
+	for (int i = 0; i < 3; i++)
+		if ((uint64_t)config->grid[i] * (info->flags & KERNEL_PADDED ? 2048 : config->block[i]) > UINT32_MAX) {
+			log_error("kernel %s: %u blocks of %u threads in one dimension; HIP has 2^32 threads there at most", name,
+				  config->grid[i], config->block[i]);
+			return STATUS_INVALID_VALUE;
+		}
+	return STATUS_SUCCESS;
+}
+
+/* The grid barrier's words, zero at first; each barrier leaves them so that the next one works. */
+static int need_workspace_locked(struct device_queue *queue)
+{
+	static const uint64_t zeros[WORKSPACE / 8];
+	if (queue->workspace)
+		return STATUS_SUCCESS;
+	int error = HIP_CALL(hipMalloc, &queue->workspace, WORKSPACE);
+	if (!error)
+		error = HIP_CALL(hipMemcpy, queue->workspace, zeros, WORKSPACE, HIP_COPY_DEFAULT);
+	return amd_failed(error, "memory for a grid's barrier");
+}
+
+/* The kernel's arguments: parameters, then what abi.h says. */
+static void fill_arguments(uint8_t *block, struct device_queue *queue, const struct device_kernel *kernel, const struct launch_config *config,
+			   const struct amd_variant *variant, size_t at)
+{
+	struct device *device = queue->device;
+	const struct kernel_info *info = &variant->common.info;
+	struct amd_launch launch = {
+		.dynamic_shared = config->dynamic_shared,
+		.static_shared = info->shared_bytes,
+		.sm_count = (uint32_t)device->multiprocessors,
+		.grid_id = atomic_fetch_add(&device->grids, 1) + 1,
+		.symbols = (uintptr_t)variant->symbols,
+		.service = amd_service_use(device->service, kernel, info->flags),
+	};
+	memcpy(launch.grid, config->grid, sizeof launch.grid);
+	memcpy(launch.block, config->block, sizeof launch.block);
+	for (int i = 0; i < 3; i++)
+		launch.cluster[i] = 1;
+	if (config->cooperative) {
+		launch.envreg[1] = (uint32_t)((uintptr_t)queue->workspace >> 32);
+		launch.envreg[2] = (uint32_t)(uintptr_t)queue->workspace;
+	}
+	size_t given = config->parameter_bytes < at ? config->parameter_bytes : at;
+	if (given)
+		memcpy(block, config->parameters, given);
+	memset(block + given, 0, at - given);
+	memcpy(block + at, &launch, sizeof launch);
+}
+
+/* All blocks of a cooperative launch must be there at once: HIP sees to it, or we count where its entry is missing. */
+static int submit_cooperative(struct device_queue *queue, const struct amd_variant *variant, const uint32_t grid[3], const uint32_t block[3],
+			      uint32_t shared, void *arguments, void **extra)
+{
+	const struct hip *hip = amd_hip();
+	int most = 0;
+	if (hip->hipModuleLaunchCooperativeKernel)
+		return hip->hipModuleLaunchCooperativeKernel(variant->function, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared,
+							     queue->stream, &arguments);
+	int error = HIP_CALL(hipModuleOccupancyMaxActiveBlocksPerMultiprocessor, &most, variant->function, (int)(block[0] * block[1] * block[2]),
+			     shared);
+	if (!error && (uint64_t)grid[0] * grid[1] * grid[2] > (uint64_t)most * (uint64_t)queue->device->multiprocessors)
+		error = HIP_COOPERATIVE_TOO_LARGE;
+	return error ? error :
+		       HIP_CALL(hipModuleLaunchKernel, variant->function, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared,
+				queue->stream, NULL, extra);
+}
+
+static int submit_launch_locked(struct device_queue *queue, const struct device_kernel *kernel, const struct launch_config *config,
+				const struct amd_variant *variant, uint8_t *arguments, size_t at)
+{
+	const struct kernel_info *info = &variant->common.info;
+	size_t size = at + sizeof(struct amd_launch);
+	void *extra[] = { HIP_LAUNCH_BUFFER, arguments, HIP_LAUNCH_SIZE, &size, HIP_LAUNCH_END };
+	uint32_t block[3] = { config->block[0], config->block[1], config->block[2] };
+	int error, status = config->cooperative ? need_workspace_locked(queue) : STATUS_SUCCESS;
+	if (status)
+		return status;
+	if (info->flags & KERNEL_PADDED) {
+		block[0] = amd_padded_threads(block[0] * block[1] * block[2]);
+		block[1] = block[2] = 1;
+	}
+	fill_arguments(arguments, queue, kernel, config, variant, at);
+	/* What the device library keeps lies behind the dynamic part, from a multiple of 16 on. */
+	uint32_t dynamic = (uint32_t)align_up(config->dynamic_shared, 16);
+	if (config->cooperative)
+		error = submit_cooperative(queue, variant, config->grid, block, dynamic, arguments, extra);
+	else
+		error = HIP_CALL(hipModuleLaunchKernel, variant->function, config->grid[0], config->grid[1], config->grid[2], block[0], block[1],
+				 block[2], dynamic, queue->stream, NULL, extra);
+	if (error == HIP_COOPERATIVE_TOO_LARGE)
+		return STATUS_COOPERATIVE_TOO_LARGE;
+	status = amd_failed(error, "launching kernel %s", amd_kernel_name(kernel));
+	if (!status) {
+		queue->submitted++;
+		if (info->flags & KERNEL_PRINTS)
+			atomic_store(&queue->printed, queue->submitted);
+	}
+	return status;
+}
+
+int amd_queue_launch(struct device_queue *queue, struct device_kernel *kernel, const struct launch_config *config)
+{
+	enum { SMALL = 1024 };
+	const struct amd_variant *variant;
+	_Alignas(16) uint8_t small[SMALL];
+	int status = amd_device_status(queue->device);
+	if (!status)
+		status = amd_enter(queue->device);
+	if (!status)
+		status = amd_kernel_variant(kernel, config, &variant);
+	if (!status)
+		status = check_launch(kernel, config, &variant->common.info);
+	if (status)
+		return status;
+	size_t at = amd_launch_offset(variant->common.info.parameter_bytes), size = at + sizeof(struct amd_launch);
+	uint8_t *arguments = size <= SMALL ? small : malloc(size);
+	if (!arguments)
+		return STATUS_OUT_OF_MEMORY;
+	pthread_mutex_lock(&queue->lock);
+	status = submit_launch_locked(queue, kernel, config, variant, arguments, at);
+	if (amd_is_sticky(status))
+		give_up_locked(queue, status);
+	pthread_mutex_unlock(&queue->lock);
+	if (arguments != small)
+		free(arguments);
+	return status;
+}
+
+/* ---- copies and fills ------------------------------------------------------------------------------------ */
+
+/* Before and after a command. */
+static int begin(struct device_queue *queue)
+{
+	int status = amd_device_status(queue->device);
+	if (!status)
+		status = amd_enter(queue->device);
+	if (!status)
+		pthread_mutex_lock(&queue->lock);
+	return status;
+}
+
+static int end(struct device_queue *queue, int error, const char *what)
+{
+	int status = amd_failed(error, "%s", what);
+	queue->submitted += !status;
+	if (amd_is_sticky(status))
+		give_up_locked(queue, status);
+	pthread_mutex_unlock(&queue->lock);
+	return status;
+}
+
+int amd_queue_copy(struct device_queue *queue, void *to, const void *from, uint64_t size)
+{
+	int status = begin(queue);
+	if (status || !size)
+		return status ? status : end(queue, HIP_SUCCESS, "");
+	return end(queue, HIP_CALL(hipMemcpyAsync, to, from, size, HIP_COPY_DEFAULT, queue->stream), "hipMemcpyAsync");
+}
+
+int amd_queue_copy_2d(struct device_queue *queue, void *to, uint64_t to_pitch, uint64_t to_slice, const void *from, uint64_t from_pitch,
+		      uint64_t from_slice, uint64_t width, uint64_t height, uint64_t depth)
+{
+	int error = HIP_SUCCESS, status = begin(queue);
+	if (status)
+		return status;
+	if (height == 1) { /* slices of one row: rows */
+		height = depth;
+		depth = 1;
+		to_pitch = to_slice;
+		from_pitch = from_slice;
+	}
+	/* A lone row has no pitch to speak of; HIP wants one that is no less than the width. */
+	to_pitch = height == 1 ? width : to_pitch;
+	from_pitch = height == 1 ? width : from_pitch;
+	for (uint64_t z = 0; z < depth && width && height && !error; z++)
+		error = HIP_CALL(hipMemcpy2DAsync, (uint8_t *)to + z * to_slice, to_pitch, (const uint8_t *)from + z * from_slice, from_pitch,
+				 width, height, HIP_COPY_DEFAULT, queue->stream);
+	return end(queue, error, "hipMemcpy2DAsync");
+}
+
+static int fill_row(struct device_queue *queue, uint8_t *to, uint32_t value, unsigned element, uint64_t count)
+{
+	if (element == 1)
+		return HIP_CALL(hipMemsetD8Async, to, (unsigned char)value, count, queue->stream);
+	if (element == 2)
+		return HIP_CALL(hipMemsetD16Async, to, (unsigned short)value, count, queue->stream);
+	return HIP_CALL(hipMemsetD32Async, to, (int)value, count, queue->stream);
+}
+
+int amd_queue_fill(struct device_queue *queue, void *to, uint64_t pitch, uint32_t value, unsigned element, uint64_t width, uint64_t height)
+{
+	int error = HIP_SUCCESS, status = begin(queue);
+	if (status)
+		return status;
+	if (height > 1 && pitch == width * element) {
+		width *= height;
+		height = 1;
+	}
+	/* Bytes that are all alike are a fill of bytes, whatever the element. */
+	if ((element == 4 && value == (value & 0xff) * 0x01010101u) || (element == 2 && (value & 0xffff) == (value & 0xff) * 0x0101u)) {
+		width *= element;
+		element = 1;
+	}
+	if (element == 1 && height > 1 && width) {
+		error = HIP_CALL(hipMemset2DAsync, to, pitch, (int)(value & 0xff), width, height, queue->stream);
+	} else {
+		for (uint64_t y = 0; y < height && width && !error; y++)
+			error = fill_row(queue, (uint8_t *)to + y * pitch, value, element, width);
+	}
+	return end(queue, error, "hipMemsetAsync");
+}
+
+/* ---- host functions ---------------------------------------------------------------------------------------- */
+
+struct callback {
+	void (*function)(void *);
+	void *argument;
+};
+
+static void call_back(hip_stream stream, int status, void *argument)
+{
+	struct callback callback = *(struct callback *)argument;
+	(void)stream, (void)status;
+	free(argument);
+	callback.function(callback.argument);
+}
+
+int amd_queue_host_function(struct device_queue *queue, void (*function)(void *), void *argument)
+{
+	int status = begin(queue);
+	if (status)
+		return status;
+	if (amd_hip()->hipLaunchHostFunc)
+		return end(queue, amd_hip()->hipLaunchHostFunc(queue->stream, function, argument), "hipLaunchHostFunc");
+	struct callback *callback = malloc(sizeof *callback);
+	if (!callback)
+		return end(queue, HIP_OUT_OF_MEMORY, "a host function");
+	*callback = (struct callback){ function, argument };
+	int error = HIP_CALL(hipStreamAddCallback, queue->stream, call_back, callback, 0);
+	if (error)
+		free(callback);
+	return end(queue, error, "hipStreamAddCallback");
+}
+
+/* ---- tickets ------------------------------------------------------------------------------------------------- */
+
+int amd_queue_ticket(struct device_queue *queue, uint64_t *ticket)
+{
+	pthread_mutex_lock(&queue->lock);
+	*ticket = queue->submitted;
+	pthread_mutex_unlock(&queue->lock);
+	return STATUS_SUCCESS;
+}
+
+int amd_queue_mark(struct device_queue *queue, uint64_t *ticket)
+{
+	int status = amd_enter(queue->device);
+	if (status)
+		return status;
+	pthread_mutex_lock(&queue->lock);
+	*ticket = queue->submitted;
+	if (atomic_load(&queue->done) < queue->submitted)
+		mark_here_locked(queue, false, &status);
+	pthread_mutex_unlock(&queue->lock);
+	return status;
+}
+
+/* Is it over? Asks HIP. */
+static bool poll_locked(struct device_queue *queue, uint64_t ticket)
+{
+	int status;
+	retire_locked(queue);
+	if (atomic_load(&queue->done) >= ticket)
+		return true;
+	if (mark_for_locked(queue, ticket))
+		return false;
+	int error = HIP_CALL(hipStreamQuery, queue->stream);
+	if (error == HIP_NOT_READY) {
+		/* so that a queue that never empties is seen to get there */
+		if (ticket < queue->submitted)
+			mark_here_locked(queue, false, &status);
+		return false;
+	}
+	if (error)
+		give_up_locked(queue, amd_failed(error, "a stream's work"));
+	atomic_store(&queue->done, queue->submitted);
+	retire_locked(queue);
+	return true;
+}
+
+bool amd_queue_done(struct device_queue *queue, uint64_t ticket)
+{
+	if (atomic_load_explicit(&queue->done, memory_order_acquire) >= ticket)
+		return true;
+	if (amd_enter(queue->device))
+		return true;
+	pthread_mutex_lock(&queue->lock);
+	bool done = poll_locked(queue, ticket);
+	pthread_mutex_unlock(&queue->lock);
+	if (done)
+		amd_service_collect(queue->device->service);
+	return done;
+}
+
+int amd_queue_wait(struct device_queue *queue, struct device_queue *other, uint64_t ticket)
+{
+	int status = STATUS_SUCCESS;
+	if (queue == other || amd_queue_done(other, ticket))
+		return STATUS_SUCCESS; /* in order anyway, or there already */
+	pthread_mutex_lock(&other->lock);
+	struct mark *mark = mark_for_locked(other, ticket);
+	if (!mark && !amd_enter(other->device))
+		mark = mark_here_locked(other, false, &status);
+	if (mark)
+		mark->uses++;
+	pthread_mutex_unlock(&other->lock);
+	if (!mark)
+		return status ? status : STATUS_UNKNOWN;
+	status = begin(queue);
+	if (!status)
+		status = end(queue, HIP_CALL(hipStreamWaitEvent, queue->stream, mark->event, 0), "hipStreamWaitEvent");
+	pthread_mutex_lock(&other->lock);
+	mark_drop_locked(other, mark);
+	pthread_mutex_unlock(&other->lock);
+	return status;
+}
+
+static int wait_for_mark(struct device_queue *queue, struct mark *mark)
+{
+	int error = HIP_CALL(hipEventSynchronize, mark->event), status = STATUS_SUCCESS;
+	pthread_mutex_lock(&queue->lock);
+	if (error) {
+		status = amd_failed(error, "a stream's work");
+		give_up_locked(queue, status);
+	}
+	if (atomic_load(&queue->done) < mark->ticket)
+		atomic_store(&queue->done, mark->ticket);
+	mark_drop_locked(queue, mark);
+	retire_locked(queue);
+	pthread_mutex_unlock(&queue->lock);
+	return status;
+}
+
+int amd_queue_synchronize(struct device_queue *queue, uint64_t ticket)
+{
+	int status = amd_enter(queue->device);
+	if (status)
+		return status;
+	pthread_mutex_lock(&queue->lock);
+	retire_locked(queue);
+	struct mark *mark = NULL;
+	if (atomic_load(&queue->done) < ticket) {
+		mark = mark_for_locked(queue, ticket);
+		if (!mark)
+			mark = mark_here_locked(queue, false, &status);
+		if (mark)
+			mark->uses++;
+		else
+			give_up_locked(queue, status);
+	}
+	pthread_mutex_unlock(&queue->lock);
+	if (mark)
+		status = wait_for_mark(queue, mark);
+	amd_service_collect(queue->device->service);
+	int sticky = amd_device_status(queue->device);
+	return sticky ? sticky : status;
+}
+
+int amd_queue_timestamp(struct device_queue *queue, uint64_t *when_ns)
+{
+	int status = begin(queue);
+	if (status)
+		return status;
+	queue->submitted++;
+	struct mark *mark = mark_here_locked(queue, true, &status);
+	if (mark)
+		mark->when_ns = when_ns;
+	else
+		queue->submitted--;
+	pthread_mutex_unlock(&queue->lock);
+	return status;
+}
