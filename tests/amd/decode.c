@@ -50,7 +50,7 @@ static const char *const aliases[][2] = {
 	{ "s_flbit_i32", "s_cls_i32" }, { "s_flbit_i32_i64", "s_cls_i32_i64" },
 };
 
-static const char *unalias(const char *stem)
+const char *unalias(const char *stem)
 {
 	for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
 		if (!strcmp(aliases[i][0], stem)) return aliases[i][1];

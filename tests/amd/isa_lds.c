@@ -1,4 +1,4 @@
-/* LDS: ds_ instructions. Since gfx9 M0 has no part in them. The cross-lane ones (bpermute, permute, swizzle) touch no memory. */
+/* LDS: ds_ instructions. Since gfx9 M0 has no part in them; addresses wrap at 32 bits. The cross-lane ones (bpermute, permute, swizzle) touch no memory. */
 #include <stdlib.h>
 #include <string.h>
 #include "machine.h"
@@ -20,7 +20,7 @@ static void lds_load(struct wave *w, const struct instruction *in)
 		uint8_t *memory;
 
 		if (!(in->detail & PAIR)) {
-			if (!(memory = lds_address(w, in, (uint64_t)base + (uint32_t)in->offset, access->bytes))) return;
+			if (!(memory = lds_address(w, in, base + (uint32_t)in->offset, access->bytes))) return;
 			load_lane(w, access, &in->o[0], memory, lane);
 			continue;
 		}
@@ -28,7 +28,7 @@ static void lds_load(struct wave *w, const struct instruction *in)
 			struct operand d = in->o[0];
 
 			d.reg = (uint16_t)(d.reg + half * access->bytes / 4);
-			memory = lds_address(w, in, (uint64_t)base + (uint32_t)(half ? in->offset1 : in->offset0) * scale, access->bytes);
+			memory = lds_address(w, in, base + (uint32_t)(half ? in->offset1 : in->offset0) * scale, access->bytes);
 			if (!memory) return;
 			load_lane(w, access, &d, memory, lane);
 		}
@@ -44,7 +44,7 @@ static void lds_store(struct wave *w, const struct instruction *in)
 		uint32_t base = lane_base(w, &in->o[0], lane);
 
 		for (unsigned half = 0; half < (in->detail & PAIR ? 2u : 1u); half++) {
-			uint64_t offset = in->detail & PAIR ? (uint32_t)(half ? in->offset1 : in->offset0) * scale : (uint32_t)in->offset;
+			uint32_t offset = in->detail & PAIR ? (uint32_t)(half ? in->offset1 : in->offset0) * scale : (uint32_t)in->offset;
 			uint8_t *memory = lds_address(w, in, base + offset, access->bytes);
 
 			if (!memory) return;
@@ -66,13 +66,13 @@ static void lds_atomic(struct wave *w, const struct instruction *in)
 	unsigned first = in->returns ? 1 : 0;
 
 	EACH_LANE(w, lane) {
-		uint64_t address = (uint64_t)lane_base(w, &in->o[first], lane) + (uint32_t)in->offset;
+		uint32_t address = lane_base(w, &in->o[first], lane) + (uint32_t)in->offset;
 		uint8_t *memory = lds_address(w, in, address, access->bytes);
 		uint64_t x = lane_data(w, &in->o[first + 1], lane, wide), y = two ? lane_data(w, &in->o[first + 2], lane, wide) : 0, old;
 
 		if (!memory) return;
 		if (address % access->bytes) {
-			wave_fail(w, in, DISPATCH_FAULT, "lane %u: the LDS address 0x%llx of an atomic is misaligned", lane, (unsigned long long)address);
+			wave_fail(w, in, DISPATCH_FAULT, "lane %u: the LDS address 0x%x of an atomic is misaligned", lane, address);
 			return;
 		}
 		/* cmpst: the compared value comes first; cmpstore (gfx11): second */
@@ -173,6 +173,7 @@ static const struct access accesses[] = {
 	BOTH("cmpst_b32", "cmpst_b64", ATOMIC_COMPARE) BOTH("cmpstore_b32", "cmpstore_b64", ATOMIC_COMPARE)
 	BOTH("add_f32", "add_f64", ATOMIC_ADD_F) BOTH("min_f32", "min_f64", ATOMIC_MIN_F) BOTH("max_f32", "max_f64", ATOMIC_MAX_F)
 	BOTH("min_num_f32", "min_num_f64", ATOMIC_MIN_F) BOTH("max_num_f32", "max_num_f64", ATOMIC_MAX_F)
+	ATOMIC("cond_sub_u32", "", 4, ATOMIC_COND_SUB) ATOMIC("sub_clamp_u32", "", 4, ATOMIC_CSUB)
 	ATOMIC("pk_add_f16", "", 4, ATOMIC_PK_ADD_F16) ATOMIC("pk_add_bf16", "", 4, ATOMIC_PK_ADD_BF16)
 };
 

@@ -208,8 +208,10 @@ static const struct opcode *vector_twin(const struct instruction *in)
 {
 	char stem[64] = "v";
 
-	strncat(stem, in->op->stem + 1, sizeof stem - 2);
-	return opcode_find(stem);
+	if (in->detail == 2) return opcode_find("v_cvt_f32_f16");	/* of the high half */
+	/* s_add_f32 and v_s_rcp_f32 */
+	strncat(stem, in->op->stem + (in->op->stem[0] == 'v' ? 3 : 1), sizeof stem - 2);
+	return opcode_find(unalias(stem));
 }
 
 static void scalar_float(struct wave *w, const struct instruction *in)
@@ -231,6 +233,7 @@ static void scalar_float(struct wave *w, const struct instruction *in)
 		uint32_t bits = o->kind == OPERAND_CONSTANT ? (uint32_t)constant_bits(o, type) : (uint32_t)scalar_read(w, o, false);
 
 		sources[i].u[0] = bits;
+		if (in->detail == 2) bits >>= 16;
 		if (type == 'h') sources[i].f[0] = half_to_float((uint16_t)bits);
 		if (type == 'H') sources[i].d[0] = (double)half_to_float((uint16_t)bits);
 	}
@@ -407,9 +410,11 @@ const struct opcode salu_opcodes[] = {
 	ROW(s_addk_i32, constant_operation, K_ADD) ROW(s_mulk_i32, constant_operation, K_MUL)
 	SAVE_ROWS(32) SAVE_ROWS(64)
 	FLOAT_TYPES(FLOAT_ROW, f32) FLOAT_TYPES(HALF_ROW, f16)
+	FLOAT_ROW(v_s_exp_f32, 0) FLOAT_ROW(v_s_log_f32, 0) FLOAT_ROW(v_s_rcp_f32, 0) FLOAT_ROW(v_s_rsq_f32, 0) FLOAT_ROW(v_s_sqrt_f32, 0)
+	HALF_ROW(v_s_exp_f16, 0) HALF_ROW(v_s_log_f16, 0) HALF_ROW(v_s_rcp_f16, 0) HALF_ROW(v_s_rsq_f16, 0) HALF_ROW(v_s_sqrt_f16, 0)
 	FLOAT_ROW(s_fmamk_f32, 0) FLOAT_ROW(s_fmaak_f32, 0)
 	FLOAT_ROW(s_cvt_f32_i32, 0) FLOAT_ROW(s_cvt_f32_u32, 0) FLOAT_ROW(s_cvt_i32_f32, 0) FLOAT_ROW(s_cvt_u32_f32, 0)
-	FLOAT_ROW(s_cvt_f16_f32, 0) HALF_ROW(s_cvt_f32_f16, 0) FLOAT_ROW(s_cvt_pk_rtz_f16_f32, 0)
+	FLOAT_ROW(s_cvt_f16_f32, 0) HALF_ROW(s_cvt_f32_f16, 0) HALF_ROW(s_cvt_hi_f32_f16, 2) FLOAT_ROW(s_cvt_pk_rtz_f16_f32, 0)
 	ROW(s_movrels_b32, move_relative, M_RELS_32) ROW(s_movrels_b64, move_relative, M_RELS_64)
 	ROW(s_movreld_b32, move_relative, M_RELD_32) ROW(s_movreld_b64, move_relative, M_RELD_64)
 	{ NULL, NULL, NULL, "", 0, false, 0, 0 },
@@ -428,7 +433,7 @@ const struct opcode control_opcodes[] = {
 	ROW(s_memtime, read_clock, 0) ROW(s_memrealtime, read_clock, 1)
 	ROW(s_sendmsg_rtn_b64, message_with_result, 1)
 	ROW(s_set_gpr_idx_on, index_mode, 1) ROW(s_set_gpr_idx_off, index_mode, 0)
-	ROW(s_sleep, let_others_run, 0) ROW(s_sleep_var, let_others_run, 0)
+	ROW(s_wakeup, hint, 0) ROW(s_sleep, let_others_run, 0) ROW(s_sleep_var, let_others_run, 0)
 	/* order and caches: every access is done, and seen, when the next instruction runs */
 	ROW(s_nop, hint, 0) ROW(s_waitcnt, hint, 0) ROW(s_waitcnt_vscnt, hint, 0) ROW(s_waitcnt_vmcnt, hint, 0) ROW(s_waitcnt_lgkmcnt, hint, 0)
 	ROW(s_waitcnt_expcnt, hint, 0) ROW(s_waitcnt_depctr, hint, 0) ROW(s_wait_alu, hint, 0) ROW(s_wait_idle, hint, 0)

@@ -99,6 +99,19 @@ static inline int32_t dot_i8(uint32_t a, uint32_t b)
 	return sum;
 }
 
+static inline uint32_t dot_4bit(uint32_t a, uint32_t b, bool sign)
+{
+	uint32_t sum = 0;
+
+	for (unsigned i = 0; i < 32; i += 4) {
+		int32_t x = (int32_t)(a >> i & 15), y = (int32_t)(b >> i & 15);
+
+		if (sign) x -= (x & 8) << 1, y -= (y & 8) << 1;
+		sum += (uint32_t)(x * y);
+	}
+	return sum;
+}
+
 /* min and max: a NaN gives the other operand; -0 is less than +0. */
 #define MIN_MAX(suffix, type, bits_type, bits, value) \
 static inline type max_##suffix(type a, type b) \

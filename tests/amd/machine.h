@@ -162,6 +162,7 @@ struct run {
 const struct instruction *decode(struct code_object *object, uint64_t pc, char *error, size_t error_size);
 void instruction_destroy(struct instruction *in);
 const struct opcode *opcode_find(const char *stem);
+const char *unalias(const char *stem);	/* the tables' name for an instruction */
 /* The bits of a constant for a source of this type (valu.def's letters). */
 uint64_t constant_bits(const struct operand *o, char type);
 
