@@ -549,11 +549,16 @@ static uint64_t saturate_integer(uint64_t v, enum ptx_type from, enum ptx_type t
 	return v > most ? most : v;
 }
 
+static bool is_number(enum ptx_type type)
+{
+	return type == PTX_F32 || type == PTX_F64 || (type >= PTX_U8 && type <= PTX_U64) || (type >= PTX_S8 && type <= PTX_S64);
+}
+
 static bool convert(struct interpret_pure *p)
 {
 	enum ptx_type to = form_of(p)->types[0], from = form_of(p)->type_count > 1 ? form_of(p)->types[1] : to;
 	unsigned from_bits = ptx_type_bits(from);
-	if (from == PTX_F16 || to == PTX_F16 || from == PTX_BF16 || to == PTX_BF16 || form_of(p)->type_count < 2 || p->count != 1)
+	if (!is_number(from) || !is_number(to) || form_of(p)->type_count < 2 || p->count != 1)
 		return false;
 	if (!is_float(from) && !is_float(to)) {
 		uint64_t v = is_signed(from) ? (uint64_t)sign_extend(p->a[0], from_bits) : low_bits(p->a[0], from_bits);
