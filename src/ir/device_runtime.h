@@ -11,7 +11,7 @@
 	X(FuncGetAttributes) X(Free) X(Malloc) X(MemcpyAsync) X(Memcpy2DAsync) X(Memcpy3DAsync) X(MemsetAsync)           \
 	X(Memset2DAsync) X(Memset3DAsync) X(RuntimeGetVersion) X(GetParameterBuffer) X(GetParameterBufferV2)             \
 	X(LaunchDevice) X(LaunchDeviceV2) X(OccupancyMaxActiveBlocksPerMultiprocessor)                                   \
-	X(OccupancyMaxActiveBlocksPerMultiprocessorWithFlags)
+	X(OccupancyMaxActiveBlocksPerMultiprocessorWithFlags) X(DeviceSynchronize)
 
 enum device_call {
 #define X(name) DEVICE_CALL_##name,
@@ -20,7 +20,8 @@ enum device_call {
 	DEVICE_CALL_COUNT
 };
 
-/* The call that a function of that name is; -1: none. */
+/* The call that a function of that name is; -1: none. Version 1 of dynamic parallelism (CUDA 11 and before, and on request in 12) calls
+ * cudaLaunchDevice() what version 2 calls __cudaCDP2LaunchDevice(), and has cudaDeviceSynchronize(). */
 int ir_device_call(const char *name);
 
 #endif

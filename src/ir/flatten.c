@@ -5,6 +5,7 @@
  * PTX ISA 9.7.12 (control flow), 5.1.6 (parameter space), 7.1 (calling convention). */
 #include "ir/flatten.h"
 
+#include "ir/builtin.h"
 #include "ir/device_runtime.h"
 
 #include <inttypes.h>
@@ -438,7 +439,8 @@ static const struct ptx_function *callee_of(const struct flatten *f, const struc
 		if (symbol && symbol->kind == PTX_SYMBOL_FUNCTION)
 			callee = (const struct ptx_function *)symbol;
 	}
-	return callee;
+	const struct ptx_function *builtin = callee->is_declaration ? ir_builtin(callee->symbol.name) : NULL;
+	return builtin ? builtin : callee;
 }
 
 static bool takes_stack(const struct ptx_function *function)

@@ -661,6 +661,48 @@ static int release(const struct call *call)
 	return !pointer || cpu_heap_release(call->device->heap, pointer) ? STATUS_SUCCESS : STATUS_INVALID_VALUE;
 }
 
+/* ---- waiting for children: version 1 of dynamic parallelism */
+
+struct waiting {
+	uint32_t count;
+	struct device_queue *queues[LANES];
+	uint64_t tickets[LANES];
+};
+
+static bool waiting_over(void *argument)
+{
+	struct waiting *w = argument;
+	while (w->count && cpu_queue_done(w->queues[w->count - 1], w->tickets[w->count - 1]))
+		w->count--;
+	return !w->count;
+}
+
+/* For what the block has launched: here, what the grid has launched. The worker waits, and a thread stands in for it. */
+static int synchronize(const struct call *call)
+{
+	struct children *c = call->children;
+	struct worker *worker = call->run->worker;
+	struct waiting waiting = { 0 };
+	for (bool mine = false; !mine;) { /* whoever is submitting may have requests of ours in hand */
+		cpu_children_submit(worker->command);
+		spinlock_lock(&c->lock);
+		mine = !c->submitting && !c->first;
+		c->submitting |= mine;
+		spinlock_unlock(&c->lock);
+		cpu_relax();
+	}
+	for (uint32_t lane = 0; lane < LANES; lane++)
+		if (c->lanes[lane] && !cpu_queue_ticket(c->lanes[lane], &waiting.tickets[waiting.count]))
+			waiting.queues[waiting.count++] = c->lanes[lane];
+	spinlock_lock(&c->lock);
+	c->submitting = false;
+	spinlock_unlock(&c->lock);
+	cpu_children_submit(worker->command); /* what others have left to us meanwhile */
+	if (!waiting_over(&waiting) && !cpu_pool_stand_in(worker, waiting_over, &waiting))
+		return STATUS_OUT_OF_MEMORY;
+	return cpu_device_status(call->device);
+}
+
 /* ---- the calls by number */
 
 static struct fill fill_of(const struct call *call, bool two_dimensions)
@@ -708,6 +750,7 @@ static int do_call(const struct call *call, uint32_t number, uint64_t *result)
 	case DEVICE_CALL_GetDeviceCount: return device_number(call, true);
 	case DEVICE_CALL_GetDevice: return device_number(call, false);
 	case DEVICE_CALL_FuncGetAttributes: return function_attributes(call);
+	case DEVICE_CALL_DeviceSynchronize: return synchronize(call);
 	case DEVICE_CALL_OccupancyMaxActiveBlocksPerMultiprocessor:
 	case DEVICE_CALL_OccupancyMaxActiveBlocksPerMultiprocessorWithFlags: return occupancy(call);
 	case DEVICE_CALL_RuntimeGetVersion:

@@ -366,6 +366,8 @@ bool cpu_pool_run_item(struct worker *worker, struct command *command); /* takes
 bool cpu_pool_run_plain(struct worker *worker);                 /* one item of any command whose items do not wait */
 struct worker *cpu_pool_borrow(struct device *device);          /* for a host thread; NULL: no memory */
 void cpu_pool_return(struct device *device, struct worker *worker);
+/* A kernel's thread waits: another thread runs what came after its command until it is done. False: there is no memory for one. */
+bool cpu_pool_stand_in(const struct worker *waiting, bool (*done)(void *argument), void *argument);
 bool cpu_pool_help_begin(struct device *device);                /* stands in for a worker; false: enough do */
 void cpu_pool_help_end(struct device *device);
 void cpu_futex_wait(_Atomic uint32_t *word, uint32_t value);
@@ -499,7 +501,7 @@ void cpu_launch_finish(struct launch *launch, struct device *device); /* shows w
 /* children.c */
 void cpu_children_set_driver(const struct device_driver *driver);
 uint64_t cpu_device_call(struct cpu_block *block, uint32_t thread, uint32_t number, const void *parameters);
-void cpu_children_submit(struct command *command); /* what threads have launched so far; not from inside kernels */
+void cpu_children_submit(struct command *command); /* what threads have launched so far */
 /* The grid is done: commands for what is to be waited for and done behind it are put at *first; where the next one goes. */
 struct command **cpu_children_follow_up(struct device_queue *queue, struct launch *launch, struct command **first);
 

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { LONGEST_SPIN_NS = 50000, SHORTEST_SPIN_NS = 1500, SPINS_A_LOOK = 16, TURN_NS = 20000 };
@@ -519,6 +520,65 @@ void cpu_pool_help_end(struct device *device)
 	/* The worker we stood in for may have gone to sleep with work left. */
 	if (work_waits(&device->pool))
 		cpu_pool_wake(device);
+}
+
+/* ---- kernels that wait for kernels --------------------------------------------------------------- */
+
+struct stand_in {
+	struct device *device;
+	uint64_t order;
+	bool (*done)(void *argument);
+	void *argument;
+	bool ran;
+};
+
+/* What was published after the command that waits: items of its own, which may wait in the same way, are not piled up on it. */
+static struct command *later(struct pool *pool, uint64_t order)
+{
+	struct command *best = NULL;
+	uint64_t best_order = 0;
+	for (uint64_t mask = atomic_load_explicit(&pool->active, memory_order_acquire); mask; mask &= mask - 1) {
+		struct command *command = atomic_load_explicit(&pool->slot[__builtin_ctzll(mask)], memory_order_acquire);
+		if (!command || !atomic_load_explicit(&command->remaining, memory_order_acquire))
+			continue;
+		uint64_t its = atomic_load_explicit(&command->order, memory_order_relaxed);
+		if (its > order && (!best || its < best_order)) {
+			best = command;
+			best_order = its;
+		}
+	}
+	return best;
+}
+
+static void *stand_in_main(void *argument)
+{
+	enum { SPINS = 2000, NAP_NS = 50000 };
+	struct stand_in *s = argument;
+	struct worker *worker = cpu_pool_borrow(s->device);
+	for (unsigned idle = 0; worker && !s->done(s->argument);) {
+		struct command *command = later(&s->device->pool, s->order);
+		if (command && cpu_pool_run_item(worker, command))
+			idle = 0;
+		else if (idle++ < SPINS)
+			cpu_relax();
+		else /* others are at the last of it */
+			nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
+	}
+	s->ran = worker != NULL;
+	if (worker)
+		cpu_pool_return(s->device, worker);
+	return NULL;
+}
+
+bool cpu_pool_stand_in(const struct worker *waiting, bool (*done)(void *argument), void *argument)
+{
+	struct stand_in s = { .device = waiting->device, .done = done, .argument = argument };
+	pthread_t thread;
+	s.order = atomic_load_explicit(&waiting->command->order, memory_order_relaxed);
+	if (!thread_start(&thread, stand_in_main, &s))
+		return false;
+	pthread_join(thread, NULL);
+	return s.ran;
 }
 
 /* ---- host functions -------------------------------------------------------------------------- */
