@@ -179,6 +179,8 @@ static CUresult parse_units(struct code *code, struct jit_log *log)
 	struct ptx_diagnostic diagnostic = {0};
 	CUresult status = units ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 
+	if (!count && !status)
+		status = api_error(CUDA_ERROR_NO_BINARY_FOR_GPU, "there is nothing in it but NVIDIA's cudadevrt, which is not needed");
 	for (uint32_t i = 0; i < count && !status; i++) {
 		units[i] = ptx_parse(code->choice.units[i].text, code->choice.units[i].length, "PTX", &diagnostic);
 		if (!units[i])

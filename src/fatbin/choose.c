@@ -84,6 +84,22 @@ enum fatbin_status fatbin_unit_error(const struct fatbin *fatbin, uint32_t unit,
 	return FATBIN_NO_BINARY;
 }
 
+bool fatbin_unit_is_device_runtime(const struct fatbin *fatbin, uint32_t unit)
+{
+	size_t end, size;
+	for (size_t i = fatbin_unit_begin(fatbin, unit, &end); i < end; i++) {
+		const struct fatbin_entry *entry = &fatbin->entries.data[i];
+		struct elf_file elf;
+		char *bytes;
+		if (entry->kind != FATBIN_CUBIN || fatbin_payload(entry, &bytes, &size, NULL))
+			continue;
+		bool is = elf_open(&elf, bytes, size) && elf_cubin_is_device_runtime(&elf);
+		free(bytes);
+		return is; /* what is there for other devices has the same functions */
+	}
+	return false;
+}
+
 enum fatbin_status fatbin_choose_ptx(const struct fatbin *fatbin, unsigned sm, struct fatbin_choice *choice,
 				     struct fatbin_error *error)
 {
@@ -96,8 +112,10 @@ enum fatbin_status fatbin_choose_ptx(const struct fatbin *fatbin, unsigned sm, s
 				   fatbin->unit_count);
 	enum fatbin_status status = FATBIN_OK;
 	for (uint32_t unit = 0; !status && unit < fatbin->unit_count; unit++) {
-		struct fatbin_ptx *ptx = &choice->units[unit];
+		struct fatbin_ptx *ptx = &choice->units[choice->count];
 		ptx->entry = fatbin_best_ptx(fatbin, unit, sm);
+		if (!ptx->entry && fatbin_unit_is_device_runtime(fatbin, unit))
+			continue;
 		status = ptx->entry ? fatbin_payload(ptx->entry, &ptx->text, &ptx->length, error)
 				    : fatbin_unit_error(fatbin, unit, sm, error);
 		if (!status)

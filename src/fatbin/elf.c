@@ -129,3 +129,20 @@ void elf_cubin_kernels(const struct elf_file *elf, bool (*each)(void *argument, 
 		    !each(argument, section.name + sizeof prefix - 1))
 			return;
 }
+
+static bool is_runtimes_kernel(void *all, const char *name)
+{
+	*(bool *)all = strstr(name, "cuda_device_runtime") || strstr(name, "memcpy_3d_device") || strstr(name, "memset_3d_device");
+	return *(bool *)all;
+}
+
+bool elf_cubin_is_device_runtime(const struct elf_file *elf)
+{
+	struct elf_section section;
+	bool all = true;
+	if (!elf_find_section(elf, ".text.cudaGetParameterBuffer", &section) &&
+	    !elf_find_section(elf, ".text.__cudaCDP2GetParameterBuffer", &section))
+		return false;
+	elf_cubin_kernels(elf, is_runtimes_kernel, &all);
+	return all;
+}

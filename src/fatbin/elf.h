@@ -46,5 +46,7 @@ const char *elf_machine_name(unsigned machine, char buffer[32]);
 unsigned elf_cubin_sm(const struct elf_file *elf);
 /* Calls `each` for the kernels of a cubin; stops where it returns false. */
 void elf_cubin_kernels(const struct elf_file *elf, bool (*each)(void *argument, const char *name), void *argument);
+/* Is it NVIDIA's library of device functions for dynamic parallelism and grid groups (cudadevrt) and no more? */
+bool elf_cubin_is_device_runtime(const struct elf_file *elf);
 
 #endif

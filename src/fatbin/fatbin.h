@@ -105,7 +105,11 @@ struct fatbin_choice {
  * NULL where the unit has no PTX. */
 const struct fatbin_entry *fatbin_best_ptx(const struct fatbin *fatbin, uint32_t unit, unsigned sm);
 
-/* That for every unit, decompressed. Where a unit has no PTX the error names the machine code that is there. */
+/* Is the unit NVIDIA's cudadevrt as machine code? Its functions are ours, by name: nothing of it is needed. */
+bool fatbin_unit_is_device_runtime(const struct fatbin *fatbin, uint32_t unit);
+
+/* That for every unit, decompressed; none for cudadevrt without PTX. Where another unit has no PTX the error names the machine code
+ * that is there. */
 enum fatbin_status fatbin_choose_ptx(const struct fatbin *fatbin, unsigned sm, struct fatbin_choice *choice,
 				     struct fatbin_error *error);
 void fatbin_choice_fini(struct fatbin_choice *choice);

@@ -189,7 +189,7 @@ bool program_unit_runs(const struct program_info *info, uint32_t unit)
 {
 	bool needs_ptx = false;
 	size_t end;
-	if (fatbin_best_ptx(&info->code, unit, 0))
+	if (fatbin_best_ptx(&info->code, unit, 0) || fatbin_unit_is_device_runtime(&info->code, unit))
 		return true;
 	for (size_t i = fatbin_unit_begin(&info->code, unit, &end); i < end && !needs_ptx; i++) {
 		const struct fatbin_entry *entry = &info->code.entries.data[i];

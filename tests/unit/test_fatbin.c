@@ -495,6 +495,43 @@ static void test_program(void **state UNUSED)
 	text_fini(&code);
 }
 
+/* NVIDIA's cudadevrt as machine code needs no PTX; a program's own code that has been linked with it does. */
+static void test_device_runtime(void **state UNUSED)
+{
+	struct image_section own[] = { { ".text.cudaGetParameterBuffer", SHT_PROGBITS, 0, "", 0 },
+				       { ".nv.constant0._Z16memcpy_3d_deviceIjLi0ELi0ELi0EEv12MemcpyParamsIT_E", SHT_PROGBITS, 0, "", 0 },
+				       { ".nv.constant0._Z1kPf", SHT_PROGBITS, 0, "", 0 } };
+	for (size_t sections = 1; sections <= 3; sections++) {
+		struct text code = { 0 }, first = { 0 }, second = { 0 }, archive = { 0 }, cubin = { 0 };
+		image_add_elf(&cubin, 190, ET_REL, 0x500550, 7, own, sections);
+		struct image_entry runtime = { .kind = 2, .sm = 80, .flags = IMAGE_ZSTD, .bytes = cubin.data, .size = cubin.count };
+		struct image_entry ptx[] = { PTX_ENTRY(80, 0) };
+		image_add(&code, &runtime, 1);
+		add_object(&first, "__nv_relfatbin", &code);
+		code.count = 0;
+		image_add(&code, ptx, 1);
+		add_object(&second, "__nv_relfatbin", &code);
+		image_add_member(&archive, &first);
+		image_add_member(&archive, &second);
+		struct fatbin fatbin;
+		struct fatbin_choice choice;
+		struct fatbin_error error;
+		assert_int_equal(fatbin_open(archive.data, archive.count, &fatbin, &error), FATBIN_OK);
+		assert_int_equal(fatbin.unit_count, 2);
+		assert_int_equal(fatbin_choose_ptx(&fatbin, 80, &choice, &error), sections < 3 ? FATBIN_OK : FATBIN_NO_BINARY);
+		assert_int_equal(choice.count, sections < 3);
+		if (choice.count)
+			assert_string_equal(choice.units[0].text, PTX(80));
+		fatbin_choice_fini(&choice);
+		fatbin_close(&fatbin);
+		text_fini(&code);
+		text_fini(&first);
+		text_fini(&second);
+		text_fini(&archive);
+		text_fini(&cubin);
+	}
+}
+
 static void test_kernels_of_ptx(void **state UNUSED)
 {
 	static const char ptx[] = ".version 8.0\n// .entry no1\n/* .entry no2 */ .file 1 \".entry no3\"\n"
@@ -542,6 +579,7 @@ int main(void)
 		cmocka_unit_test(test_wrappers),
 		cmocka_unit_test(test_ptx_text),
 		cmocka_unit_test(test_cubins),
+		cmocka_unit_test(test_device_runtime),
 		cmocka_unit_test(test_link_time_code),
 		cmocka_unit_test(test_objects_and_archives),
 		cmocka_unit_test(test_choice),
