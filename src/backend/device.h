@@ -39,6 +39,8 @@ struct launch_config {
 	size_t parameter_bytes;
 };
 
+enum { STAGE_BYTES = 64 << 10 };
+
 struct device_launch {
 	struct device_kernel *kernel;
 	const struct launch_config *config;
@@ -70,6 +72,9 @@ struct device_ops {
 	/* The program's own memory, to be reached by kernels from now on. NULL: they reach all of it anyway. */
 	int (*register_host)(struct device *device, void *pointer, uint64_t size);
 	void (*unregister_host)(struct device *device, void *pointer);
+	/* Host memory for what a small copy is to read later, at most STAGE_BYTES; NULL where there is none. NULL entries: any memory is right. */
+	void *(*stage_take)(struct device *device);
+	void (*stage_give)(void *memory); /* from any thread */
 	/* Copies at once, from and to whatever the device or the host reaches. NULL: all of its memory is the host's. */
 	int (*copy_now)(struct device *device, void *to, const void *from, uint64_t size);
 

@@ -11,8 +11,6 @@
 #include "api/cuda_impl.h"
 #include "driver/capture.h"
 
-enum { STAGE_BYTES = 64 << 10 };
-
 /* A copy that a queue of the CPU's cannot do, because one side is another back end's memory. */
 struct foreign_copy {
 	struct copy copy;
@@ -82,10 +80,11 @@ CUresult queue_put_copy(struct queue *queue, const struct copy *copy)
 }
 
 /* A copy of the source's bytes, without gaps. */
-static void *stage(const struct copy *copy, struct copy *staged)
+static void *stage(const struct context *context, const struct copy *copy, struct copy *staged)
 {
 	size_t row = copy->width;
-	uint8_t *bytes = malloc(row * copy->height * copy->depth), *at = bytes;
+	uint8_t *bytes = context->ops->stage_take ? context->ops->stage_take(context->device->device) : malloc(row * copy->height * copy->depth);
+	uint8_t *at = bytes;
 
 	if (!bytes)
 		return NULL;
@@ -115,13 +114,14 @@ CUresult command_copy(struct stream *stream, const struct copy *copy, bool wait)
 		wait = true;
 	if (!wait && copy->from_host) {
 		if (copy->width * copy->height * copy->depth <= STAGE_BYTES && !queue_is_done(queue, queue_last(queue)))
-			bytes = stage(copy, &staged);
+			bytes = stage(stream->context, copy, &staged);
 		wait = !bytes;
 	}
 	status = queue_put_copy(queue, bytes ? &staged : copy);
 	stream_leave(stream);
 	if (bytes)
-		context_defer(stream->context, queue, queue_last(queue), free, bytes);
+		context_defer(stream->context, queue, queue_last(queue), queue->context->ops->stage_give ? queue->context->ops->stage_give : free,
+			      bytes);
 	if (!status && wait)
 		status = (CUresult)stream->context->ops->queue_synchronize(queue->device_queue, queue_last(queue));
 	return status || !wait ? status : context_error(stream->context);

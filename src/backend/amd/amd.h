@@ -60,6 +60,7 @@ struct device {
 	_Atomic int error;         /* sticky: a CUresult */
 	_Atomic uint64_t grids;    /* launched so far */
 	uint64_t limits[3];        /* enum device_limit */
+	struct stage *stages;      /* pinned memory for small copies, not in use; under `lock` */
 };
 
 /* Makes the device HIP's current one in this thread. */

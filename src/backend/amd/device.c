@@ -202,6 +202,38 @@ static void set_first_limits(struct device *device)
 	device->limits[DEVICE_LIMIT_PRINTF] = PRINT_LIMIT;
 }
 
+/* HIP's copies from memory that it has not pinned wait for what the stream has. */
+struct stage {
+	struct stage *next;
+	struct device *device;
+	_Alignas(64) uint8_t bytes[STAGE_BYTES];
+};
+
+static void *stage_take(struct device *device)
+{
+	void *memory;
+	pthread_mutex_lock(&device->lock);
+	struct stage *stage = device->stages;
+	if (stage)
+		device->stages = stage->next;
+	pthread_mutex_unlock(&device->lock);
+	if (!stage && (amd_enter(device) || HIP_CALL(hipHostMalloc, &memory, sizeof *stage, HIP_HOST_PORTABLE)))
+		return NULL;
+	stage = stage ? stage : memory;
+	stage->device = device;
+	return stage->bytes;
+}
+
+static void stage_give(void *memory)
+{
+	struct stage *stage = (struct stage *)((uint8_t *)memory - offsetof(struct stage, bytes));
+	struct device *device = stage->device;
+	pthread_mutex_lock(&device->lock);
+	stage->next = device->stages;
+	device->stages = stage;
+	pthread_mutex_unlock(&device->lock);
+}
+
 static void device_close(struct device *device)
 {
 	pthread_mutex_lock(&open_lock);
@@ -215,6 +247,11 @@ static void device_close(struct device *device)
 		HIP_CALL(hipEventDestroy, device->timed.events[i]);
 	if (device->reference)
 		HIP_CALL(hipEventDestroy, device->reference);
+	while (device->stages) {
+		struct stage *stage = device->stages;
+		device->stages = stage->next;
+		HIP_CALL(hipHostFree, stage);
+	}
 	vec_free(device->plain.events);
 	vec_free(device->timed.events);
 	pthread_mutex_destroy(&device->lock);
@@ -417,6 +454,8 @@ const struct device_ops amd_device_ops = {
 	.allocate_managed = allocate_managed,
 	.register_host = register_host,
 	.unregister_host = unregister_host,
+	.stage_take = stage_take,
+	.stage_give = stage_give,
 	.copy_now = copy_now,
 	.module_load = amd_module_load,
 	.module_unload = amd_module_unload,

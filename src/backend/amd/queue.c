@@ -503,13 +503,25 @@ int amd_queue_mark(struct device_queue *queue, uint64_t *ticket)
 	return status;
 }
 
+/* Events say that they were reached, streams whether what came before them failed. */
+static int check_stream_locked(struct device_queue *queue)
+{
+	int error = HIP_CALL(hipStreamQuery, queue->stream);
+	int status = error == HIP_NOT_READY ? STATUS_SUCCESS : amd_failed(error, "a stream's work");
+	if (status)
+		give_up_locked(queue, status);
+	return status;
+}
+
 /* Is it over? Asks HIP. */
 static bool poll_locked(struct device_queue *queue, uint64_t ticket)
 {
 	int status;
 	retire_locked(queue);
-	if (atomic_load(&queue->done) >= ticket)
+	if (atomic_load(&queue->done) >= ticket) {
+		check_stream_locked(queue);
 		return true;
+	}
 	if (mark_for_locked(queue, ticket))
 		return false;
 	int error = HIP_CALL(hipStreamQuery, queue->stream);
@@ -563,17 +575,34 @@ int amd_queue_wait(struct device_queue *queue, struct device_queue *other, uint6
 	return status;
 }
 
+static void reached_locked(struct device_queue *queue, uint64_t ticket)
+{
+	if (atomic_load(&queue->done) < ticket)
+		atomic_store(&queue->done, ticket);
+}
+
 static int wait_for_mark(struct device_queue *queue, struct mark *mark)
 {
-	int error = HIP_CALL(hipEventSynchronize, mark->event), status = STATUS_SUCCESS;
+	int error = HIP_CALL(hipEventSynchronize, mark->event), status;
 	pthread_mutex_lock(&queue->lock);
-	if (error) {
-		status = amd_failed(error, "a stream's work");
+	status = error ? amd_failed(error, "a stream's work") : check_stream_locked(queue);
+	if (error)
 		give_up_locked(queue, status);
-	}
-	if (atomic_load(&queue->done) < mark->ticket)
-		atomic_store(&queue->done, mark->ticket);
+	reached_locked(queue, mark->ticket);
 	mark_drop_locked(queue, mark);
+	retire_locked(queue);
+	pthread_mutex_unlock(&queue->lock);
+	return status;
+}
+
+/* For all that the stream has: no event is needed. */
+static int wait_for_stream(struct device_queue *queue, uint64_t ticket)
+{
+	int status = amd_failed(HIP_CALL(hipStreamSynchronize, queue->stream), "a stream's work");
+	pthread_mutex_lock(&queue->lock);
+	if (status)
+		give_up_locked(queue, status);
+	reached_locked(queue, ticket);
 	retire_locked(queue);
 	pthread_mutex_unlock(&queue->lock);
 	return status;
@@ -587,7 +616,8 @@ int amd_queue_synchronize(struct device_queue *queue, uint64_t ticket)
 	pthread_mutex_lock(&queue->lock);
 	retire_locked(queue);
 	struct mark *mark = NULL;
-	if (atomic_load(&queue->done) < ticket) {
+	bool all = atomic_load(&queue->done) < ticket && ticket == queue->submitted;
+	if (atomic_load(&queue->done) < ticket && !all) {
 		mark = mark_for_locked(queue, ticket);
 		if (!mark)
 			mark = mark_here_locked(queue, false, &status);
@@ -599,6 +629,8 @@ int amd_queue_synchronize(struct device_queue *queue, uint64_t ticket)
 	pthread_mutex_unlock(&queue->lock);
 	if (mark)
 		status = wait_for_mark(queue, mark);
+	else if (all)
+		status = wait_for_stream(queue, ticket);
 	amd_service_collect(queue->device->service);
 	int sticky = amd_device_status(queue->device);
 	return sticky ? sticky : status;
