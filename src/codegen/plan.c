@@ -165,7 +165,7 @@ static bool is_cheap(const struct ir_block *b)
 	if (b->insts.count > 6 || (b->succ_count > 1 && !b->divergent))
 		return false;
 	for (size_t i = 0; i < b->insts.count; i++)
-		if (b->insts.data[i].op == IR_PTX && !(b->insts.data[i].ptx->form->row->flags & ISA_PURE))
+		if (b->insts.data[i].op != IR_COPY && (b->insts.data[i].op != IR_PTX || !(b->insts.data[i].ptx->form->row->flags & ISA_PURE)))
 			return false;
 	return true;
 }

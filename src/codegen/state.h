@@ -66,6 +66,7 @@ struct emitter_state {
 	bool uncut;                    /* it was, but cannot be: to be compiled again with fibers */
 
 	struct lane_masks group;       /* GROUP piece: lanes that take part */
+	LLVMValueRef *arrays;          /* of lane loops: allocas, NULL before their first use */
 
 	LLVMValueRef results;          /* a called function's: ptr */
 	struct emitter_unit *unit;
@@ -102,6 +103,7 @@ bool emit_instruction(struct emitter *e, const struct ir_inst *inst);
 LLVMValueRef read_uniform(struct emitter *e, uint32_t value);                 /* scalar; the register's own LLVM type */
 LLVMValueRef read_chunk(struct emitter *e, uint32_t value, unsigned chunk);
 LLVMValueRef condition_chunk(struct emitter *e, uint32_t value, unsigned chunk); /* <w x i1> */
+void define_chunk(struct emitter *e, uint32_t value, LLVMValueRef v);           /* of the chunk at hand: a varying value */
 void load_phi(struct emitter *e, uint32_t phi);                               /* where its block begins */
 /* Along an edge: the lanes of `edge` bring `argument`. whole: no other lane's value need be kept. */
 void store_phi(struct emitter *e, uint32_t phi, uint32_t argument, const struct lane_masks *edge, LLVMValueRef any, bool whole);
@@ -125,6 +127,9 @@ LLVMValueRef any_of(struct emitter *e, const struct lane_masks *masks);
 
 /* ends.c: false where they cannot be told from the first lane and the last. */
 bool ends_of_branch(struct emitter *e, uint32_t condition, bool negated, LLVMValueRef *any, LLVMValueRef *all);
+
+/* lane_loop.c: IR_LANE_… */
+void emit_lane_op(struct emitter *e);
 
 /* codegen.c: a loop over the groups of the block, come to from `from`; the builder then stands in it. */
 void begin_groups(struct emitter *e, LLVMBasicBlockRef from, LLVMBasicBlockRef after);

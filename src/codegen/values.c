@@ -364,6 +364,12 @@ void load_value(struct emitter *e, uint32_t value, LLVMValueRef const *slots)
 	}
 }
 
+void define_chunk(struct emitter *e, uint32_t value, LLVMValueRef v)
+{
+	make_code_arrays(e, value);
+	e->state->values[value].chunk[e->chunk] = fit_stored(e, value, v);
+}
+
 void load_phi(struct emitter *e, uint32_t phi)
 {
 	struct value_code *code = &e->state->values[phi];
@@ -503,7 +509,7 @@ static bool sees_bits(struct emitter *e, const struct ptx_operand *op, enum ptx_
 		return !is_raw(e, shuffled);
 	if (ir_copies_bits(e->ir, e->inst))
 		return !is_raw(e, e->inst->defs[0].value);
-	if (e->inst->op == IR_COPY)
+	if (e->inst->op != IR_PTX)
 		return true;
 	const struct isa_row *row = e->inst->ptx->form->row;
 	if (!(row->flags & ISA_PURE))
@@ -1151,6 +1157,12 @@ static void emit_lanes(struct emitter *e)
 bool emit_instruction(struct emitter *e, const struct ir_inst *inst)
 {
 	e->inst = inst;
+	if (inst->op >= IR_LANE_MASK) {
+		emit_lane_op(e);
+		for (unsigned d = 0; d < inst->def_count; d++)
+			store_copies(e, inst->defs[d].value);
+		return true;
+	}
 	switch (inst->mode) {
 	case IR_MODE_ONCE:
 		emit_once(e);

@@ -43,6 +43,13 @@ void ir_choose_lanes(struct ir_func *func)
 	func->alone = threads && threads <= lanes;
 }
 
+static void analyze(struct ir_func *func)
+{
+	if (ir_may_have_regions(func))
+		ir_analyze_block(func);
+	ir_analyze(func);
+}
+
 struct ir_func *ir_build(struct arena *arena, const struct ptx_module *module, const struct ptx_function *kernel,
 			 const struct compile_options *options, struct ptx_diagnostic *diagnostic)
 {
@@ -62,13 +69,18 @@ struct ir_func *ir_build(struct arena *arena, const struct ptx_module *module, c
 		ir_add_preheaders(func);
 	ir_build_ssa(func, (uint32_t)flatten->types.count, flatten->types.data);
 	ir_choose_lanes(func);
-	if (ir_may_have_regions(func))
-		ir_analyze_block(func);
-	ir_analyze(func);
+	analyze(func);
 	if (ir_find_waiting(func) && !options->lanes && func->lanes > 1) {
 		func->options.lanes = 1;
 		ir_choose_lanes(func);
 		ir_analyze(func);
+	}
+	if (ir_add_lane_loops(func)) {
+		ir_undo_ssa(func);
+		ir_find_order(func);
+		ir_build_ssa(func, (uint32_t)flatten->types.count, flatten->types.data);
+		analyze(func);
+		ir_find_waiting(func);
 	}
 	if (ir_may_have_regions(func))
 		ir_find_regions(func);

@@ -175,9 +175,9 @@ static void collect_operand(struct collect *c, const struct ptx_operand *op, boo
 	case PTX_OP_REGISTER: {
 		uint32_t variable = variable_of(c->f, c->instance, op);
 		if (is_result)
-			vec_push(&c->defs, ((struct ir_def){ op, variable, IR_NONE }));
+			vec_push(&c->defs, ((struct ir_def){ .operand = op, .value = variable, .old = IR_NONE }));
 		else
-			vec_push(&c->uses, ((struct ir_use){ op, variable }));
+			vec_push(&c->uses, ((struct ir_use){ .operand = op, .value = variable }));
 		break;
 	}
 	case PTX_OP_ADDRESS:
@@ -222,7 +222,7 @@ static struct ir_inst *finish_inst(struct flatten *f, uint32_t block, struct col
 	struct arena *arena = f->func->arena;
 	if (guard) {
 		struct ptx_operand op = { .reg = guard, .component = -1 };
-		vec_push(&c->uses, ((struct ir_use){ NULL, variable_of(f, c->instance, &op) }));
+		vec_push(&c->uses, ((struct ir_use){ .value = variable_of(f, c->instance, &op) }));
 	}
 	inst.instance = c->instance;
 	inst.use_count = (uint16_t)c->uses.count;
@@ -252,14 +252,14 @@ static void add_ptx(struct flatten *f, struct collect *c, uint32_t block, const 
 		collect_operand(c, &in->operands[i], is_result);
 	}
 	if (carry_in(in))
-		vec_push(&c->uses, ((struct ir_use){ &ir_carry_operand, f->carry }));
+		vec_push(&c->uses, ((struct ir_use){ .operand = &ir_carry_operand, .value = f->carry }));
 	if (ptx_has(in->form, MOD_cc))
-		vec_push(&c->defs, ((struct ir_def){ &ir_carry_operand, f->carry, IR_NONE }));
+		vec_push(&c->defs, ((struct ir_def){ .operand = &ir_carry_operand, .value = f->carry, .old = IR_NONE }));
 	uint32_t stack = f->instances.data[c->instance]->stack;
 	if (reads_stack(in))
-		vec_push(&c->uses, ((struct ir_use){ &ir_stack_operand, stack }));
+		vec_push(&c->uses, ((struct ir_use){ .operand = &ir_stack_operand, .value = stack }));
 	if (sets_stack(in))
-		vec_push(&c->defs, ((struct ir_def){ &ir_stack_operand, stack, IR_NONE }));
+		vec_push(&c->defs, ((struct ir_def){ .operand = &ir_stack_operand, .value = stack, .old = IR_NONE }));
 	f->uses_stack |= reads_stack(in) || sets_stack(in);
 	f->func->flags_used |= row->flags;
 	finish_inst(f, block, c, (struct ir_inst){ .op = IR_PTX, .ptx = in }, keep_guard ? in->guard : NULL);
@@ -271,8 +271,8 @@ static void add_copy(struct flatten *f, struct collect *c, uint32_t block, uint3
 {
 	struct ir_inst inst = { .op = IR_COPY, .source = source, .source_type = type };
 	if (source->kind == PTX_OP_REGISTER)
-		vec_push(&c->uses, ((struct ir_use){ source, variable_of(f, source_instance, source) }));
-	vec_push(&c->defs, ((struct ir_def){ &ir_slot_operand, to, IR_NONE }));
+		vec_push(&c->uses, ((struct ir_use){ .operand = source, .value = variable_of(f, source_instance, source) }));
+	vec_push(&c->defs, ((struct ir_def){ .operand = &ir_slot_operand, .value = to, .old = IR_NONE }));
 	finish_inst(f, block, c, inst, NULL);
 }
 
@@ -479,8 +479,8 @@ static bool flatten_call(struct walk *w, uint32_t from, const struct ptx_instruc
 		bind_parameter(w, instance, callee->results.data[i], &parts.results->parts[i], true, own);
 	uint32_t entry = new_block(f), after = new_block(f);
 	if (takes_stack(callee)) {
-		vec_push(&w->collect.uses, ((struct ir_use){ &ir_slot_operand, f->instances.data[w->instance]->stack }));
-		vec_push(&w->collect.defs, ((struct ir_def){ &ir_slot_operand, f->instances.data[instance]->stack, IR_NONE }));
+		vec_push(&w->collect.uses, ((struct ir_use){ .operand = &ir_slot_operand, .value = f->instances.data[w->instance]->stack }));
+		vec_push(&w->collect.defs, ((struct ir_def){ .operand = &ir_slot_operand, .value = f->instances.data[instance]->stack, .old = IR_NONE }));
 		finish_inst(f, own, &w->collect, (struct ir_inst){ .op = IR_COPY, .source = &ir_slot_operand, .source_type = PTX_U64 }, NULL);
 	} else {
 		f->instances.data[instance]->stack = f->instances.data[w->instance]->stack;
@@ -492,8 +492,9 @@ static bool flatten_call(struct walk *w, uint32_t from, const struct ptx_instruc
 		struct result_copy copy = f->result_copies.data[i];
 		if (copy.actual->kind != PTX_OP_REGISTER)
 			continue;
-		vec_push(&w->collect.uses, ((struct ir_use){ &ir_slot_operand, copy.variable }));
-		vec_push(&w->collect.defs, ((struct ir_def){ copy.actual, variable_of(f, w->instance, copy.actual), IR_NONE }));
+		vec_push(&w->collect.uses, ((struct ir_use){ .operand = &ir_slot_operand, .value = copy.variable }));
+		uint32_t actual = variable_of(f, w->instance, copy.actual);
+		vec_push(&w->collect.defs, ((struct ir_def){ .operand = copy.actual, .value = actual, .old = IR_NONE }));
 		finish_inst(f, after, &w->collect, (struct ir_inst){ .op = IR_COPY, .source = &ir_slot_operand, .source_type = copy.type }, NULL);
 	}
 	f->result_copies.count = first_copy;
@@ -679,12 +680,12 @@ static bool rewrite_slot_move(struct flatten *f, struct collect *c, uint32_t blo
 			continue;
 		struct ir_inst copy = { .op = IR_COPY, .ptx = inst->ptx, .source = load ? &ir_slot_operand : part, .source_type = type };
 		if (load) {
-			vec_push(&c->uses, ((struct ir_use){ &ir_slot_operand, slot->variable }));
-			vec_push(&c->defs, ((struct ir_def){ part, variable_of(f, inst->instance, part), IR_NONE }));
+			vec_push(&c->uses, ((struct ir_use){ .operand = &ir_slot_operand, .value = slot->variable }));
+			vec_push(&c->defs, ((struct ir_def){ .operand = part, .value = variable_of(f, inst->instance, part), .old = IR_NONE }));
 		} else {
 			if (part->kind == PTX_OP_REGISTER)
-				vec_push(&c->uses, ((struct ir_use){ part, variable_of(f, inst->instance, part) }));
-			vec_push(&c->defs, ((struct ir_def){ &ir_slot_operand, slot->variable, IR_NONE }));
+				vec_push(&c->uses, ((struct ir_use){ .operand = part, .value = variable_of(f, inst->instance, part) }));
+			vec_push(&c->defs, ((struct ir_def){ .operand = &ir_slot_operand, .value = slot->variable, .old = IR_NONE }));
 		}
 		finish_inst(f, block, c, copy, inst->ptx->guard);
 	}

@@ -8,6 +8,7 @@
  *                    nan.c       which floats' NaNs are not the GPU's yet
  *                    progress.c  loops that wait for other threads
  *                    region.c    the parts of a kernel between barriers
+ *     ir_add_lane_loops()  lane_loop.c  parts that lanes go through one after the other
  *     ir_print()     print.c     DRAGOMAN_DUMP=ir
  *
  * SSA construction: Cytron et al. 1991. Divergence: sync dependence as in Karrenberg and Hack 2012 / Rosemann et al.
@@ -53,12 +54,15 @@ struct ir_value {
 /* One register occurrence of an instruction. */
 struct ir_use {
 	const struct ptx_operand *operand; /* REGISTER operand, wherever it is nested; NULL: the guard */
-	uint32_t value;
+	uint32_t value;    /* before SSA: the variable */
+	uint32_t variable; /* in SSA: what `value` was before */
 };
 struct ir_def {
 	const struct ptx_operand *operand; /* NULL: a promoted parameter's variable */
 	uint32_t value;
 	uint32_t old; /* guarded instruction: the value kept where the guard is false; else IR_NONE */
+	uint32_t variable;
+	bool guarded;
 };
 
 /* What stands for a variable of an inlined function in this place: formal parameters are their actuals. */
@@ -72,7 +76,15 @@ struct ir_object {
 enum ir_op {
 	IR_PTX,     /* ptx tells */
 	IR_COPY,    /* def = use (promoted parameters) */
-	IR_TRAP     /* control fell into something that cannot be: reported */
+	IR_TRAP,    /* control fell into something that cannot be: reported */
+	/* of lane loops (lane_loop.c); arrays hold one value a lane */
+	IR_LANE_MASK,  /* def = the lanes that are here, as bits */
+	IR_LANE_MORE,  /* def = are there any in use 0? */
+	IR_LANE_FIRST, /* def 0 = the first lane in use 0, def 1 = the others */
+	IR_LANE_SPILL, /* def = use, of all lanes, also into the array */
+	IR_LANE_READ,  /* def = use 0, spilled to the array, of the lane that use 1 says */
+	IR_LANE_WRITE, /* the array's element of lane use 1 = use 0 */
+	IR_LANE_LOAD   /* def = the array */
 };
 
 struct ir_inst {
@@ -83,6 +95,8 @@ struct ir_inst {
 	struct ir_def *defs;
 	uint16_t use_count, def_count;
 	uint8_t mode;       /* enum ir_mode, by ir_analyze() */
+	bool one_lane;      /* in a lane loop: it is one lane that runs it */
+	uint32_t array;     /* IR_LANE_… */
 	/* IR_COPY of an immediate or a special register actual: the operand copied; else NULL */
 	const struct ptx_operand *source;
 	enum ptx_type source_type;
@@ -119,6 +133,7 @@ struct ir_block {
 	bool divergent;             /* the branch, by ir_analyze() */
 	bool join;                  /* lanes of one group may arrive here along different edges */
 	bool parts;                 /* threads of one block may leave along different edges (region.c) */
+	bool one_lane;              /* in a lane loop: it is one lane that runs it, and no others join it */
 	bool after_barrier;         /* what follows a barrier: its only predecessor ends with one */
 	uint32_t region;            /* number in func->leaders; IR_NONE: the exit, or the kernel has no regions */
 	struct ptx_location location; /* of the terminator */
@@ -158,6 +173,7 @@ struct ir_func {
 	bool alone;                    /* a block is one group: it meets nobody at a barrier */
 	uint32_t *leaders;             /* blocks that regions begin with: [0] is the entry */
 	uint32_t region_count;         /* 0: barriers switch fibers */
+	uint32_t array_count;          /* of lane loops */
 	bool calls;                    /* calls functions that could not be inlined: pointers, recursion */
 	uint32_t kernel_flags;         /* KERNEL_… */
 	struct flatten *flatten;       /* instances and objects: ir_find_object() */
@@ -169,6 +185,9 @@ struct ir_func *ir_build(struct arena *arena, const struct ptx_module *module, c
 void ir_destroy(struct ir_func *func); /* what is not the arena's */
 void ir_find_order(struct ir_func *func);   /* order, loops, idom, ipdom; drops unreachable blocks */
 void ir_build_ssa(struct ir_func *func, uint32_t variable_count, const enum ptx_type *variable_types);
+void ir_undo_ssa(struct ir_func *func);     /* back to variables: blocks may be changed, ir_find_order() and ir_build_ssa() follow */
+/* Puts loops around parts where lanes do better one by one, for the analysed function: true where it did, and all must be built again. */
+bool ir_add_lane_loops(struct ir_func *func);
 void ir_choose_lanes(struct ir_func *func); /* width and chunks, from the options and what the kernel does */
 void ir_analyze(struct ir_func *func);
 /* Finds loops that wait; true where lanes of a group may wait for one another, in such a loop or at barriers on ways of their own, so

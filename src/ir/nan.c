@@ -41,8 +41,8 @@ bool ir_copies_bits(const struct ir_func *func, const struct ir_inst *inst)
 		if (inst->uses[u].value != IR_NONE && inst->uses[u].operand && !is_word(func, inst->uses[u].value) &&
 		    func->values.data[inst->uses[u].value].type != PTX_PRED)
 			return false;
-	if (inst->op == IR_COPY)
-		return ptx_type_bits(inst->source_type) == 32;
+	if (inst->op != IR_PTX)
+		return inst->op == IR_COPY && ptx_type_bits(inst->source_type) == 32;
 	uint8_t shape = inst->ptx->form->row->shape;
 	return (shape == SHAPE_mov || shape == SHAPE_select) && inst->ptx->operands[1].kind != PTX_OP_VECTOR;
 }

@@ -44,11 +44,14 @@ static void pad(struct text *out, size_t start)
 
 static void print_inst(const struct ir_func *func, const struct ir_inst *inst, struct text *out)
 {
+	static const char *const op_names[] = { [IR_COPY] = "copy", [IR_TRAP] = "trap", [IR_LANE_MASK] = "lane.mask", [IR_LANE_MORE] = "lane.more",
+						[IR_LANE_FIRST] = "lane.first", [IR_LANE_SPILL] = "lane.spill", [IR_LANE_READ] = "lane.read",
+						[IR_LANE_WRITE] = "lane.write", [IR_LANE_LOAD] = "lane.load" };
 	size_t start = out->count;
 	text_printf(out, "    ");
 	for (unsigned d = 0; d < inst->def_count; d++)
 		text_printf(out, "%sv%u.%s", d ? ", " : "", inst->defs[d].value, ptx_type_name(func->values.data[inst->defs[d].value].type));
-	text_printf(out, "%s%s", inst->def_count ? " = " : "", inst->op == IR_COPY ? "copy" : inst->ptx->form->text);
+	text_printf(out, "%s%s", inst->def_count ? " = " : "", inst->op == IR_PTX ? inst->ptx->form->text : op_names[inst->op]);
 	for (unsigned u = 0; u < inst->use_count; u++) {
 		if (!inst->uses[u].operand)
 			text_printf(out, " @");
@@ -99,7 +102,7 @@ void ir_print(const struct ir_func *func, struct text *out)
 				    func->loops.data[b->loop].waits ? ", waits" : func->loops.data[b->loop].irreducible ? ", irreducible" : "");
 		if (func->region_count && b->region != IR_NONE && func->leaders[b->region] == func->order[i])
 			text_printf(out, " region %u", b->region);
-		text_printf(out, "%s:\n", b->join ? " join" : "");
+		text_printf(out, "%s:\n", b->join ? " join" : b->one_lane ? " one lane" : "");
 		for (size_t p = 0; p < b->phis.count; p++) {
 			size_t start = out->count;
 			text_printf(out, "    v%u.%s = phi", b->phis.data[p].value, ptx_type_name(func->values.data[b->phis.data[p].value].type));

@@ -237,11 +237,16 @@ static void rename_block(struct ssa *s, uint32_t block, struct undo_list *undo)
 	}
 	for (size_t i = 0; i < b->insts.count; i++) {
 		struct ir_inst *inst = &b->insts.data[i];
-		for (unsigned u = 0; u < inst->use_count; u++)
-			inst->uses[u].value = read_value(s, inst->uses[u].value);
-		for (unsigned d = 0; d < inst->def_count; d++)
-			if (inst->defs[d].old != IR_NONE)
+		for (unsigned u = 0; u < inst->use_count; u++) {
+			inst->uses[u].variable = inst->uses[u].value;
+			inst->uses[u].value = read_value(s, inst->uses[u].variable);
+		}
+		for (unsigned d = 0; d < inst->def_count; d++) {
+			inst->defs[d].guarded = inst->defs[d].old != IR_NONE;
+			inst->defs[d].variable = inst->defs[d].value;
+			if (inst->defs[d].guarded)
 				inst->defs[d].old = read_value(s, inst->defs[d].old);
+		}
 		for (unsigned d = 0; d < inst->def_count; d++) {
 			uint32_t variable = inst->defs[d].value, value = (uint32_t)func->values.count;
 			vec_push(&func->values, ((struct ir_value){ .type = s->types[variable], .block = block, .inst = (uint32_t)i, .variable = variable }));
@@ -340,4 +345,23 @@ void ir_build_ssa(struct ir_func *func, uint32_t variable_count, const enum ptx_
 	free_lists(s.exposed, globals);
 	free(s.global);
 	free(s.current);
+}
+
+void ir_undo_ssa(struct ir_func *func)
+{
+	for (size_t i = 0; i < func->blocks.count; i++) {
+		struct ir_block *b = &func->blocks.data[i];
+		b->phis.count = 0;
+		b->condition = IR_NONE;
+		for (size_t j = 0; j < b->insts.count; j++) {
+			struct ir_inst *inst = &b->insts.data[j];
+			for (unsigned u = 0; u < inst->use_count; u++)
+				inst->uses[u].value = inst->uses[u].variable;
+			for (unsigned d = 0; d < inst->def_count; d++) {
+				inst->defs[d].value = inst->defs[d].variable;
+				inst->defs[d].old = inst->defs[d].guarded ? inst->defs[d].variable : IR_NONE;
+			}
+		}
+	}
+	func->values.count = 0;
 }

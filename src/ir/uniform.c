@@ -393,7 +393,7 @@ static struct ir_shape shape_result(struct uniform *u, const struct ir_inst *ins
 	if (row->flags & ISA_BARRIER) /* a reduction over all threads that meet */
 		return shape_of(IR_UNIFORM, bits);
 	if (row->flags & (ISA_ATOMIC | ISA_CALL))
-		return shape_of(IR_VARYING, bits);
+		return shape_of(inst->one_lane && !u->func->whole_block ? IR_UNIFORM : IR_VARYING, bits);
 	if (row->flags & ISA_READS) {
 		bool own = in->form->space == PTX_SPACE_LOCAL || shape_pure(a, count, bits).kind != IR_UNIFORM;
 		if (in->form->space == PTX_SPACE_PARAM && in->operand_count > 1 && in->operands[1].kind == PTX_OP_ADDRESS &&
@@ -521,6 +521,13 @@ static void raise_value(struct uniform *u, uint32_t value, struct ir_shape s)
 	u->changed = true;
 }
 
+static struct ir_shape shape_of_lane_op(const struct ir_func *func, const struct ir_inst *inst, unsigned bits)
+{
+	if (inst->op == IR_LANE_SPILL)
+		return value_shape(func, inst->uses[0].value);
+	return shape_of(inst->op == IR_LANE_LOAD || func->whole_block ? IR_VARYING : IR_UNIFORM, bits);
+}
+
 static void visit_inst(struct uniform *u, const struct ir_inst *inst)
 {
 	struct ir_func *func = u->func;
@@ -532,7 +539,9 @@ static void visit_inst(struct uniform *u, const struct ir_inst *inst)
 		uint32_t value = inst->defs[d].value;
 		unsigned bits = ptx_type_bits(func->values.data[value].type);
 		struct ir_shape s;
-		if (inst->op == IR_COPY) {
+		if (inst->op >= IR_LANE_MASK) {
+			s = shape_of_lane_op(func, inst, bits);
+		} else if (inst->op == IR_COPY) {
 			s = inst->use_count && inst->uses[0].operand ? value_shape(func, inst->uses[0].value) :
 								   operand_shape(func, inst, inst->source, bits);
 			if (ptx_type_bits(inst->source_type) < bits || (inst->source->kind == PTX_OP_SREG))
@@ -577,7 +586,7 @@ static void reach(struct uniform *u, uint32_t block, uint32_t label, uint32_t *c
 		return;
 	} else {
 		struct ir_block *b = &u->func->blocks.data[block];
-		if (!b->join) {
+		if (!b->join && !b->one_lane) {
 			b->join = true;
 			u->changed = true;
 		}
@@ -668,7 +677,11 @@ static void choose_mode(struct ir_func *func, struct ir_inst *inst)
 	uint32_t flags = inst->op == IR_PTX ? inst->ptx->form->row->flags : ISA_PURE;
 	if (inst->def_count && flags & ISA_PURE && !has_guard(inst)) /* what lane 0 makes of its index, the group makes */
 		uniform = results_are_uniform(func, inst);
-	if (flags & (ISA_CONVERGENT | ISA_BARRIER | ISA_CALL | ISA_BRANCH))
+	if (inst->op >= IR_LANE_MASK)
+		inst->mode = IR_MODE_GROUP;
+	else if (inst->one_lane)
+		inst->mode = IR_MODE_ONCE;
+	else if (flags & (ISA_CONVERGENT | ISA_BARRIER | ISA_CALL | ISA_BRANCH))
 		inst->mode = IR_MODE_GROUP;
 	else if (flags & ISA_EFFECT && !(flags & (ISA_READS | ISA_WRITES | ISA_PURE)))
 		inst->mode = IR_MODE_GROUP;

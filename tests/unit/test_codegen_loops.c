@@ -1,0 +1,99 @@
+/* What becomes of loops whose lanes go different numbers of rounds: each test says of a small kernel what must not cost anything in it. */
+#include "codegen/codegen.h"
+
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define HEAD ".version 8.0\n.target sm_80\n.address_size 64\n"                                                         \
+	     ".visible .entry k(.param .u64 in, .param .u64 out, .param .u32 n) {\n"                                        \
+	     ".reg .pred %p<8>;\n.reg .b32 %r<32>;\n.reg .f32 %f<8>;\n.reg .b64 %rd<16>;\n.shared .align 4 .b8 s[1024];\n"  \
+	     "ld.param.u64 %rd1, [in];\nld.param.u64 %rd2, [out];\nld.param.u32 %r1, [n];\n"                               \
+	     "mov.u32 %r2, %tid.x;\nmul.wide.u32 %rd3, %r2, 4;\nadd.s64 %rd4, %rd1, %rd3;\nadd.s64 %rd5, %rd2, %rd3;\n"
+#define TAIL "ret;\n}\n"
+
+static struct compile_options shape(uint32_t x, uint32_t y, uint8_t lanes)
+{
+	return (struct compile_options){ .opt_level = 2, .vector = 8, .lanes = lanes, .small_grid = true, .block = { x, y, 1 } };
+}
+
+static char *dump(const char *text, struct compile_options options, const char *what)
+{
+	struct ptx_diagnostic diagnostic = { 0 };
+	struct ptx_module *module = ptx_parse(text, strlen(text), "test.ptx", &diagnostic);
+	if (!module)
+		fail_msg("%s", diagnostic.message);
+	char *out = dragoman_compiler()->dump(module, module->functions.data[0], &options, what, &diagnostic);
+	if (!out)
+		fail_msg("%s", diagnostic.message);
+	ptx_destroy(module);
+	ptx_diagnostic_fini(&diagnostic);
+	return out;
+}
+
+static unsigned count(const char *text, const char *what)
+{
+	unsigned found = 0;
+	for (; (text = strstr(text, what)); text += strlen(what))
+		found++;
+	return found;
+}
+
+/* The line of the IR with `what` in it must say `expected`. */
+static void assert_line(const char *ir, const char *what, const char *expected)
+{
+	const char *at = strstr(ir, what);
+	if (!at)
+		fail_msg("no '%s' in\n%s", what, ir);
+	const char *end = strchr(at, '\n'), *found = strstr(at, expected);
+	if (!found || found > end)
+		fail_msg("'%.*s' is not '%s'", (int)(end - at), at, expected);
+}
+
+/* ---- loops over lanes (src/ir/lane_loop.c) -------------------------------------------------------------------------------- */
+
+/* A loop of as many rounds as the lane's data say. */
+#define ROUNDS(BODY)                                                                                                   \
+	"ld.global.u32 %r3, [%rd4];\nld.global.u32 %r4, [%rd4+4];\nmov.f32 %f1, 0f00000000;\nmul.wide.u32 %rd6, %r3, 4;\n"      \
+	"add.s64 %rd6, %rd1, %rd6;\nmov.b64 %rd8, %rd4;\nmov.f32 %f3, 0f3f000000;\n"                                           \
+	"again: " BODY "add.s32 %r3, %r3, 1;\nsetp.lt.s32 %p1, %r3, %r4;\n@%p1 bra again;\nst.global.f32 [%rd5], %f1;\n"
+
+/* Rows of a sparse matrix: every access is somewhere else. */
+static void test_scattered_rounds(void **state)
+{
+	(void)state;
+	static const char text[] = HEAD ROUNDS("ld.global.u32 %r5, [%rd6];\nmul.wide.s32 %rd7, %r5, 4;\nadd.s64 %rd7, %rd2, %rd7;\n"
+					       "ld.global.f32 %f2, [%rd7];\nfma.rn.f32 %f1, %f2, %f3, %f1;\nadd.s64 %rd6, %rd6, 4;\n") TAIL;
+	char *ir = dump(text, shape(256, 1, 0), "ir"), *llvm = dump(text, shape(256, 1, 0), "llvm");
+	assert_int_equal(count(ir, "lane.mask"), 1);
+	assert_line(ir, "= fma.rn.f32", "once; uniform");
+	assert_int_equal(count(llvm, "call <8 x float> @llvm.fma"), 0);
+	assert_int_equal(count(llvm, "call float @llvm.fma"), 1);
+	free(ir);
+	free(llvm);
+}
+
+/* What vectors do well stays so: arithmetic, and rows that all lanes walk along together. */
+static void test_vector_rounds(void **state)
+{
+	(void)state;
+	static const char *const texts[] = {
+		HEAD ROUNDS("fma.rn.f32 %f1, %f1, %f3, %f3;\nmul.f32 %f3, %f1, %f1;\nadd.f32 %f1, %f1, %f3;\n") TAIL,
+		HEAD ROUNDS("ld.global.f32 %f2, [%rd8];\nfma.rn.f32 %f1, %f2, %f3, %f1;\nadd.s64 %rd8, %rd8, 1024;\n") TAIL,
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
+		char *ir = dump(texts[i], shape(256, 1, 0), "ir");
+		assert_int_equal(count(ir, "lane.mask"), 0);
+		free(ir);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_scattered_rounds), cmocka_unit_test(test_vector_rounds),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
