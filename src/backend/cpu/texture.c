@@ -487,6 +487,14 @@ static void fetch_buffer(const struct texture *t, uint32_t lanes, uint32_t mask,
 	}
 }
 
+static void use_sampler(struct texture *t, uint32_t form)
+{
+	for (unsigned axis = 0; axis < 3; axis++)
+		t->d.address[axis] = form >> (FETCH_ADDRESS + 2 * axis) & 3;
+	t->d.filtered = form & FETCH_FILTERED && t->class != TEXEL_INTEGER;
+	t->d.normalized &= !(form & FETCH_UNNORMALIZED);
+}
+
 void cpu_texture_fetch(struct cpu_block *block, uint64_t object, uint32_t form, uint32_t lanes, uint32_t mask,
 		       const uint32_t *arguments, uint32_t *out)
 {
@@ -495,9 +503,15 @@ void cpu_texture_fetch(struct cpu_block *block, uint64_t object, uint32_t form, 
 		return;
 	if (!t || t->d.surface || !fits(&t->d, form))
 		end_fetch(block, object, "texture");
-	if (t->d.linear_memory && form == (FETCH_INTEGER | TEXTURE_1D)) {
+	if (t->d.linear_memory && (form & ~(uint32_t)FETCH_SAMPLING) == (FETCH_INTEGER | TEXTURE_1D)) {
 		fetch_buffer(t, lanes, mask, arguments, out);
 		return;
+	}
+	struct texture sampled;
+	if (form & FETCH_SAMPLER) {
+		sampled = *t;
+		use_sampler(&sampled, form);
+		t = &sampled;
 	}
 	for (uint32_t lane = 0; lane < lanes; lane++) {
 		struct fetch f = { .t = t, .form = form, .arguments = arguments + lane, .lanes = lanes };

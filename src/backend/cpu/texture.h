@@ -15,7 +15,13 @@ enum {
 	FETCH_GRADIENT = 0x20,     /* … or that of these gradients */
 	FETCH_GATHER = 0x40,       /* tld4: component in the bits from FETCH_COMPONENT */
 	FETCH_COMPONENT = 7,
-	FETCH_OFFSET = 0x200
+	FETCH_OFFSET = 0x200,
+	/* A sampler says how, in place of the texture: enum texture_address of each axis from bit FETCH_ADDRESS on, two bits each */
+	FETCH_SAMPLER = 0x400,
+	FETCH_ADDRESS = 11,
+	FETCH_FILTERED = 0x20000,
+	FETCH_UNNORMALIZED = 0x40000, /* coordinates count texels even where the texture says otherwise */
+	FETCH_SAMPLING = 0x7fc00   /* all of these bits */
 };
 
 /* Its arguments, 32-bit words. */
