@@ -70,7 +70,8 @@ struct ir_func *ir_build(struct arena *arena, const struct ptx_module *module, c
 	ir_build_ssa(func, (uint32_t)flatten->types.count, flatten->types.data);
 	ir_choose_lanes(func);
 	analyze(func);
-	if (ir_find_waiting(func) && !options->lanes && func->lanes > 1) {
+	/* Also where lanes were asked for (DRAGOMAN_LANES): as one group such lanes would wait for each other, or meet where they do not. */
+	if (ir_find_waiting(func) && func->lanes > 1) {
 		func->options.lanes = 1;
 		ir_choose_lanes(func);
 		ir_analyze(func);
