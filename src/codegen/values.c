@@ -311,6 +311,16 @@ static LLVMValueRef spread(struct emitter *e, uint32_t value, LLVMValueRef base)
 	return whole;
 }
 
+/* A value that is one number wherever it is made. Lanes that take no part may have made another of it, so it is not read from them. */
+static LLVMValueRef known_number(struct emitter *e, uint32_t value)
+{
+	const struct ir_value *v = ir_value(e, value);
+	unsigned bits = ptx_type_bits(v->type);
+	if (v->shape.kind != IR_UNIFORM || v->shape.low != v->shape.high || !bits || bits > 64)
+		return NULL;
+	return fit_stored(e, value, LLVMConstInt(int_type(e, bits), (uint64_t)v->shape.low, true));
+}
+
 void store_value(struct emitter *e, uint32_t value, LLVMValueRef const *slots)
 {
 	struct value_code *code = &e->state->values[value];
@@ -349,7 +359,8 @@ void load_value(struct emitter *e, uint32_t value, LLVMValueRef const *slots)
 	const struct ir_value *v = ir_value(e, value);
 	make_code_arrays(e, value);
 	if (v->shape.kind == IR_UNIFORM) {
-		code->uniform = load_slot(e, value, slots[0], false);
+		LLVMValueRef known = known_number(e, value);
+		code->uniform = known ? known : load_slot(e, value, slots[0], false);
 		return;
 	}
 	for (unsigned c = 0; c < e->chunks; c++) {
@@ -760,6 +771,10 @@ static void keep(struct emitter *e, uint32_t value, LLVMValueRef v)
 {
 	struct value_code *code = &e->state->values[value];
 	enum ir_shape_kind kind = ir_value(e, value)->shape.kind;
+	if (kind == IR_UNIFORM && known_number(e, value)) {
+		code->uniform = known_number(e, value);
+		return;
+	}
 	if (kind == IR_UNIFORM) {
 		code->uniform = is_vector(v) ? LLVMBuildExtractElement(e->b, v, LLVMConstInt(int_type(e, 32), 0, 0), "") : v;
 		return;

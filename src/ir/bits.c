@@ -76,6 +76,31 @@ bool ir_shape_and(struct ir_shape a, struct ir_shape b, struct lanes lanes, stru
 	return false;
 }
 
+/* Bits that the lanes have and bits that the other has: none are both, and it is a sum. */
+bool ir_shape_or(struct ir_shape a, struct ir_shape b, struct lanes lanes, struct ir_shape *s)
+{
+	bool turned = b.kind == IR_AFFINE && b.stride;
+	struct ir_shape index = turned ? b : a, other = turned ? a : b;
+	unsigned bits, zeros = ir_low_zeros(other);
+	for (int of_chunk = 0; of_chunk < 2; of_chunk++) {
+		bool same = other.kind == IR_UNIFORM || (of_chunk && other.kind == IR_AFFINE && !other.stride && other.exact && !other.linear);
+		if (!same || !lane_bits(index, of_chunk ? lanes.width : lanes.all, of_chunk, &bits) || bits > zeros)
+			continue;
+		if (index.low >= 0 && index.high < INT64_C(1) << zeros) {
+			s->low = other.low + index.low;
+			s->high = other.high + index.high;
+		}
+		unsigned of_index = ir_low_zeros(index);
+		if (of_chunk && index.linear) {
+			unsigned step = count_zeros((uint64_t)index.stride * lanes.width);
+			of_index = step < of_index ? step : of_index;
+		}
+		set(s, IR_AFFINE, index.stride, !of_chunk, of_index < zeros ? of_index : zeros);
+		return true;
+	}
+	return false;
+}
+
 bool ir_shape_shr(struct ir_shape a, struct ir_shape by, unsigned bits, bool is_signed, struct lanes lanes, struct ir_shape *s)
 {
 	unsigned own, zeros = ir_low_zeros(a);

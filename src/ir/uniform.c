@@ -10,6 +10,7 @@
  * from it are then plain vector accesses. Value ranges tell whether a 32-bit index can wrap before it is widened. */
 #include "ir/bits.h"
 #include "ir/flatten.h"
+#include "ir/range.h"
 
 #include <stdlib.h>
 
@@ -441,7 +442,18 @@ static struct ir_shape shape_result(struct uniform *u, const struct ir_inst *ins
 		for (int i = 0; i < 2; i++)
 			if (is_constant(a[i]) && !a[i].low)
 				return a[1 - i];
+		if (bits >= 32) {
+			struct ir_shape s = shape_pure(a, count, bits);
+			ir_shape_or(a[0], a[1], lanes_of(u->func), &s);
+			return s;
+		}
 		return shape_pure(a, count, bits);
+	case SHAPE_min:
+	case SHAPE_max: {
+		struct ir_shape s = shape_pure(a, count, bits);
+		ir_shape_min_max(in->form, row->shape == SHAPE_max, a[0], a[1], &s);
+		return s;
+	}
 	case SHAPE_and: {
 		struct ir_shape s = shape_pure(a, count, bits);
 		for (int i = 0; i < 2; i++)
@@ -459,7 +471,10 @@ static struct ir_shape shape_result(struct uniform *u, const struct ir_inst *ins
 	}
 	case SHAPE_compare: {
 		struct ir_shape s = shape_pure(a, count, bits);
-		if (count == 2)
+		bool result;
+		if (count == 2 && in->operand_count == 3 && ir_range_compare(in->form, a[0], a[1], &result))
+			s.low = s.high = result ? -1 : 0;
+		else if (count == 2)
 			ir_shape_compare(in->form, a[0], a[1], lanes_of(u->func), &s);
 		return s;
 	}
@@ -476,10 +491,13 @@ static bool is_same(struct ir_shape a, struct ir_shape b)
 	       a.high == b.high;
 }
 
-static void raise_value(struct uniform *u, uint32_t value, struct ir_shape s)
+/* bounded: the range is not what widening has to end. */
+static void raise_value(struct uniform *u, uint32_t value, struct ir_shape s, bool bounded)
 {
 	struct ir_value *v = &u->func->values.data[value];
 	unsigned bits = ptx_type_bits(v->type);
+	if (s.low == s.high && bits <= 64)
+		s.kind = IR_UNIFORM; /* one number */
 	if (s.kind != IR_AFFINE)
 		s.stride = 0, s.linear = s.kind == IR_UNIFORM;
 	s.zeros = (uint8_t)ir_low_zeros(s);
@@ -506,8 +524,8 @@ static void raise_value(struct uniform *u, uint32_t value, struct ir_shape s)
 	if (u->changes[value] < 255)
 		u->changes[value]++;
 	if (u->changes[value] > 4) {
-		s.low = lowest(bits);
-		s.high = highest(bits);
+		s.low = bounded ? s.low : lowest(bits);
+		s.high = bounded ? s.high : highest(bits);
 	}
 	if (u->changes[value] > 8)
 		s.zeros = 0;
@@ -554,7 +572,7 @@ static void visit_inst(struct uniform *u, const struct ir_inst *inst)
 			if (guard.kind != IR_UNIFORM)
 				s.kind = guard.kind == IR_AFFINE && s.kind != IR_VARYING && !s.stride ? IR_AFFINE : IR_VARYING;
 		}
-		raise_value(u, value, s);
+		raise_value(u, value, s, false);
 	}
 }
 
@@ -572,7 +590,8 @@ static void visit_phi(struct uniform *u, const struct ir_block *b, const struct 
 	}
 	if (b->join)
 		s.kind = IR_VARYING;
-	raise_value(u, phi->value, s);
+	bool bounded = ir_counter_range(u->func, b, phi, &s.low, &s.high);
+	raise_value(u, phi->value, s, bounded);
 }
 
 /* ---- sync dependence ---------------------------------------------------------------------------------------------- */

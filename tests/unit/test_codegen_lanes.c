@@ -98,6 +98,45 @@ static void test_zeros_in_loops(void **state)
 	free(ir);
 }
 
+/* ---- ranges ------------------------------------------------------------------------------------------------------------ */
+
+/* A row by blocks, as nvcc counts its rounds: four at a time after what is left over. All lanes have as many, and i / 32 is one warp's. */
+static void test_rows(void **state)
+{
+	(void)state;
+	char *ir = dump(HEAD "add.s32 %r3, %r2, 256;\nmax.s32 %r3, %r3, 1024;\nadd.s32 %r3, %r3, -1;\nsub.s32 %r4, %r3, %r2;\nshr.u32 %r5, %r4, 8;\n"
+			     "mov.u32 %r6, %r2;\nagain: shr.s32 %r7, %r6, 31;\nshr.u32 %r7, %r7, 27;\nadd.s32 %r7, %r6, %r7;\nshr.s32 %r8, %r7, 5;\n"
+			     "mul.wide.s32 %rd6, %r8, 4;\nadd.s64 %rd6, %rd1, %rd6;\nld.global.f32 %f1, [%rd6];\nst.global.f32 [%rd5], %f1;\n"
+			     "add.s32 %r9, %r6, 256;\nsetp.lt.s32 %p1, %r6, 768;\nmov.u32 %r6, %r9;\n@%p1 bra again;\n"
+			     "st.global.u32 [%rd5], %r5;\n" TAIL,
+			shape(256, 1, 32), "ir");
+	assert_line(ir, "= max.s32", "uniform [1024, 1024]");
+	assert_line(ir, "= shr.u32", "uniform [3, 3]"); /* 1023 - t, by 256 */
+	assert_line(ir, "= phi", "affine 1 all over [0, 1023]");
+	assert_line(ir, "= shr.s32", "uniform [0, 0]"); /* the sign */
+	assert_line(ir, "= mul.wide.s32", "once; uniform [0, 124]");
+	assert_line(ir, "= ld.global.f32", "once; uniform");
+	assert_null(strstr(ir, "; divergent"));
+	free(ir);
+	/* a bound that may let the counter come round tells nothing */
+	ir = dump(HEAD "mov.u32 %r6, %r2;\nagain: st.global.u32 [%rd5], %r6;\nadd.s32 %r6, %r6, 256;\nsetp.lt.s32 %p1, %r6, %r1;\n@%p1 bra again;\n" TAIL,
+		  shape(256, 1, 32), "ir");
+	assert_line(ir, "= phi", "affine 1 all over\n");
+	free(ir);
+}
+
+/* Bits side by side: a sum of the group's and the lanes'. */
+static void test_joined_bits(void **state)
+{
+	(void)state;
+	char *ir = dump(HEAD "and.b32 %r3, %r2, 31;\nshl.b32 %r4, %r1, 5;\nor.b32 %r5, %r4, %r3;\nst.global.u32 [%rd5], %r5;\n" TAIL, shape(256, 1, 32), "ir");
+	assert_line(ir, "= or.b32", "affine 1 all over");
+	free(ir);
+	ir = dump(HEAD "and.b32 %r3, %r2, 31;\nshl.b32 %r4, %r1, 4;\nor.b32 %r5, %r4, %r3;\nst.global.u32 [%rd5], %r5;\n" TAIL, shape(256, 1, 32), "ir");
+	assert_line(ir, "= or.b32", "affine 1  :"); /* in chunks: a bit of the group's may be one of the lanes' */
+	free(ir);
+}
+
 /* ---- warps ------------------------------------------------------------------------------------------------------------ */
 
 #define DOWN(BY) "mov.b32 %r4, %f1;\nshfl.sync.down.b32 %r5|%p2, %r4, " BY ", 31, -1;\nmov.b32 %f2, %r5;\nadd.f32 %f1, %f1, %f2;\n"
@@ -141,7 +180,8 @@ static void test_wmma(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lane_and_warp), cmocka_unit_test(test_zeros_in_loops), cmocka_unit_test(test_warp_sum),
+		cmocka_unit_test(test_lane_and_warp), cmocka_unit_test(test_zeros_in_loops), cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_joined_bits), cmocka_unit_test(test_warp_sum),
 		cmocka_unit_test(test_wmma),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
