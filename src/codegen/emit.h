@@ -72,6 +72,8 @@ LLVMValueRef resize(struct emitter *e, LLVMValueRef v, unsigned bits, bool is_si
 
 const struct ptx_operand *operand(struct emitter *e, unsigned index); /* in written order, results included; NULL if absent */
 enum ptx_type operand_type(struct emitter *e, unsigned index);        /* as the row types it, slots resolved */
+/* The instruction that alone makes a register operand's value, for all lanes; NULL: there is none. */
+const struct ptx_instruction *definition_of(struct emitter *e, const struct ptx_operand *op);
 bool has(struct emitter *e, enum ptx_mod mod);                        /* the instruction's spelling has .mod */
 LLVMValueRef arg(struct emitter *e, unsigned index);                  /* by operand_type(); wider registers are truncated */
 LLVMValueRef arg_typed(struct emitter *e, unsigned index, enum ptx_type type);

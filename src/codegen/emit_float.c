@@ -175,9 +175,41 @@ void emit_mul(struct emitter *e, const struct ptx_instruction *in)
 		emit_int_mul(e, in);
 }
 
+static bool constant_float(LLVMValueRef v, double *value)
+{
+	LLVMValueRef lane;
+	LLVMBool loses;
+	if (!constant_lanes(v, &lane) || !LLVMIsAConstantFP(lane))
+		return false;
+	*value = LLVMConstRealGetDouble(lane, &loses);
+	return true;
+}
+
+/* fma.rm as expf and its kin have it: x from 0 to 1 (a .sat result), times b, plus c, with 0 <= b <= c. Rounded to nearest the result r lies
+ * between c and 2 c, so c - r is exact (Sterbenz), and the sign of x b + (c - r), rounded or not, tells whether r is too large. Other
+ * operands take the way through double, several times as long. */
+static LLVMValueRef fma_above_constant(struct emitter *e, const struct ptx_instruction *in)
+{
+	enum rounding rounding = rounding_of(e);
+	double times, plus;
+	if (form_type(in) != PTX_F32 || has(e, MOD_sat) || (rounding != ROUND_DOWN && rounding != ROUND_ZERO))
+		return NULL;
+	const struct ptx_instruction *from = definition_of(e, operand(e, 1));
+	if (!from || !ptx_has(from->form, MOD_sat) || form_type(from) != PTX_F32)
+		return NULL;
+	LLVMValueRef x = arg(e, 1), b = arg(e, 2), c = arg(e, 3);
+	if (!constant_float(b, &times) || !constant_float(c, &plus) || !(times >= 0 && times <= plus && plus >= 1 && plus < 0x1p100))
+		return NULL;
+	LLVMValueRef r = fma_(e, x, b, c), beyond = fcmp_(e, LLVMRealOLT, fma_(e, x, b, fsub_(e, c, r)), kf(e, PTX_F32, 0));
+	return as_type(e, add_(e, as_int(e, r), LLVMBuildSExt(e->b, beyond, piece_int(e, 32), "")), PTX_F32);
+}
+
 void emit_fma(struct emitter *e, const struct ptx_instruction *in)
 {
-	if (is_mixed(in)) {
+	LLVMValueRef above = is_mixed(in) ? NULL : fma_above_constant(e, in);
+	if (above) {
+		set_result(e, 0, above);
+	} else if (is_mixed(in)) {
 		LLVMValueRef a[] = { widened(e, in, 1), widened(e, in, 2), arg_typed(e, 3, PTX_F32) };
 		set_result(e, 0, operation_fma(e, PTX_F32, a, 3));
 	} else {

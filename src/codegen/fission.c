@@ -152,7 +152,8 @@ static const struct ir_inst *definition(struct emitter *e, uint32_t value)
 
 static bool is_cheap_opcode(const struct ir_inst *inst)
 {
-	static const uint16_t cheap[] = { OP_mov, OP_add, OP_sub, OP_mul, OP_mad, OP_shl, OP_shr, OP_and, OP_or, OP_xor, OP_cvt, OP_cvta };
+	static const uint16_t cheap[] = { OP_mov, OP_add, OP_sub, OP_mul, OP_mad, OP_shl, OP_shr, OP_and, OP_or, OP_xor, OP_cvt, OP_cvta,
+					  OP_min, OP_max, OP_setp };
 	if (inst->op == IR_COPY)
 		return !inst->ptx || !inst->ptx->guard;
 	if (inst->op != IR_PTX || inst->ptx->guard || inst->def_count != 1 || !(inst->ptx->form->row->flags & ISA_PURE))
@@ -163,13 +164,15 @@ static bool is_cheap_opcode(const struct ir_inst *inst)
 	return false;
 }
 
-/* Instructions that it takes to compute the value again from what the block agrees on; more than REMAKE_COST: not worth it. */
+/* Instructions that it takes to compute the value again from what the block agrees on; more than REMAKE_COST: not worth it. A comparison of
+ * an index takes no longer than a mask's load, and where groups have code of their own it is known. */
 static unsigned cost_of_remaking(struct emitter *e, uint32_t value, unsigned depth)
 {
 	const struct ir_inst *inst = definition(e, value);
 	if (value == IR_NONE || e->ir->values.data[value].block_uniform)
 		return 0;
-	if (!inst || depth > REMAKE_COST || e->ir->values.data[value].shape.kind == IR_VARYING || !is_cheap_opcode(inst))
+	bool varies = e->ir->values.data[value].shape.kind == IR_VARYING;
+	if (!inst || depth > REMAKE_COST || !is_cheap_opcode(inst) || (varies && (inst->op != IR_PTX || inst->ptx->form->row->opcode_id != OP_setp)))
 		return REMAKE_COST + 1;
 	unsigned cost = 1;
 	for (unsigned u = 0; u < inst->use_count && cost <= REMAKE_COST; u++)

@@ -512,6 +512,16 @@ static uint32_t used_value(struct emitter *e, const struct ptx_operand *op)
 	return IR_NONE;
 }
 
+const struct ptx_instruction *definition_of(struct emitter *e, const struct ptx_operand *op)
+{
+	uint32_t value = op->kind == PTX_OP_REGISTER ? used_value(e, op) : IR_NONE;
+	const struct ir_value *v = value == IR_NONE ? NULL : ir_value(e, value);
+	if (!v || v->block == IR_NONE || v->inst == IR_NONE)
+		return NULL;
+	const struct ir_inst *inst = &e->ir->blocks.data[v->block].insts.data[v->inst];
+	return inst->op == IR_PTX && inst->def_count == 1 && !inst->ptx->guard ? inst->ptx : NULL;
+}
+
 /* Arithmetic on floats does not look at a NaN's bits, nor does a copy that stays as raw. */
 static bool sees_bits(struct emitter *e, const struct ptx_operand *op, enum ptx_type type)
 {

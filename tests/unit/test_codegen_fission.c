@@ -126,6 +126,22 @@ static void test_rounds_of_reductions(void **state)
 	outcome_fini(&o);
 }
 
+/* A round's condition that is used again behind other barriers is made again: it is known there too. */
+static void test_conditions_are_remade(void **state)
+{
+	(void)state;
+	struct outcome o = compile(HEAD "ld.global.f32 %f1, [%rd4];\nst.shared.f32 [%r4], %f1;\nbar.sync 0;\nsetp.gt.u32 %p1, %r2, 7;\n"
+					"@%p1 bra wait;\nld.shared.f32 %f1, [%r4];\nld.shared.f32 %f2, [%r4+32];\nadd.f32 %f1, %f1, %f2;\n"
+					"st.shared.f32 [%r4], %f1;\nwait: bar.sync 0;\n"
+					"@%p1 bra more;\nld.shared.f32 %f1, [%r4];\nld.shared.f32 %f2, [%r4+64];\nadd.f32 %f1, %f1, %f2;\n"
+					"st.shared.f32 [%r4], %f1;\nmore: bar.sync 0;\nld.shared.f32 %f1, [%r4];\nst.global.f32 [%rd5], %f1;\n" TAIL,
+				   shape(256));
+	assert_int_equal(o.info.context_bytes, 0);
+	assert_int_equal(count(o.llvm, "fadd <8 x float>"), 2); /* one chunk of one group each */
+	assert_int_equal(count(o.llvm, "@llvm.masked"), 0);
+	outcome_fini(&o);
+}
+
 /* Threads that have left do not keep the others from being cut. */
 static void test_early_exit(void **state)
 {
@@ -204,7 +220,7 @@ int main(void)
 		cmocka_unit_test(test_uniform_loop), cmocka_unit_test(test_context_is_small), cmocka_unit_test(test_early_exit),
 		cmocka_unit_test(test_reduction),    cmocka_unit_test(test_one_group),        cmocka_unit_test(test_fibers),
 		cmocka_unit_test(test_masks_end),    cmocka_unit_test(test_indices_are_small),
-		cmocka_unit_test(test_rounds_of_reductions),
+		cmocka_unit_test(test_rounds_of_reductions), cmocka_unit_test(test_conditions_are_remade),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

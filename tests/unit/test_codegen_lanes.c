@@ -156,6 +156,23 @@ static void test_warp_sum(void **state)
 	free(llvm);
 }
 
+/* ---- expf --------------------------------------------------------------------------------------------------------------- */
+
+/* The rounding down in it is of a number from 0 to 1: no double is needed. */
+static void test_rounded_down(void **state)
+{
+	(void)state;
+	char *llvm = dump(HEAD "ld.global.f32 %f1, [%rd4];\ncvt.sat.f32.f32 %f2, %f1;\nfma.rm.f32 %f3, %f2, 0f437C0000, 0f4B400001;\n"
+			       "st.global.f32 [%rd5], %f3;\n" TAIL, shape(256, 1, 8), "llvm");
+	assert_int_equal(count(llvm, "double"), 0);
+	assert_int_equal(count(llvm, "call <8 x float> @llvm.fma"), 2);
+	free(llvm);
+	llvm = dump(HEAD "ld.global.f32 %f1, [%rd4];\nfma.rm.f32 %f3, %f1, 0f437C0000, 0f4B400001;\nst.global.f32 [%rd5], %f3;\n" TAIL,
+		    shape(256, 1, 8), "llvm");
+	assert_in_range(count(llvm, "double"), 1, 1000);
+	free(llvm);
+}
+
 /* ---- matrices --------------------------------------------------------------------------------------------------------- */
 
 /* A product in vectors with its exact form behind it; matrices in rows of 16 bytes and of 32. */
@@ -181,7 +198,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lane_and_warp), cmocka_unit_test(test_zeros_in_loops), cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_joined_bits), cmocka_unit_test(test_warp_sum),
+		cmocka_unit_test(test_joined_bits), cmocka_unit_test(test_warp_sum), cmocka_unit_test(test_rounded_down),
 		cmocka_unit_test(test_wmma),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

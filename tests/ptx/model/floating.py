@@ -103,6 +103,22 @@ def arithmetic(t):
     t.f64('mad.rn.f64', *operation('mad', F64, 'rn', []))
 
 
+def above_constants(t):
+    """As expf has it: a number from 0 to 1, times a constant, plus one that is as large or larger, rounded down."""
+    for times, plus in ((0x437c0000, 0x4b400001), (0x3f800000, 0x3f800000), (0x40490fdb, 0x40490fdb), (0x3f7fffff, 0x4b7ffffe), (0, 0x40000000),
+                        (0x3f800000, 0x7f000000), (0x40800000, 0x3f800000)):
+        for mode in ('rm', 'rz', 'rp'):
+            for ftz in ('', '.ftz'):
+                def model(a, b, c, x=times, y=plus, m=mode, z=ftz, near=True):
+                    a = saturate(a & 0x07ffffff | 0x38000000 if near else 0 if is_nan(a, F32) else a, F32)
+                    a = flush(a, F32) if z else a
+                    return finished(fma(a, x, y, F32, m), F32, [z[1:]])
+                fused = 'cvt.sat.f32.f32 %%a, %%a; fma.%s%s.f32 %%d, %%a, 0f%08x, 0f%08x;' % (mode, ftz, times, plus)
+                name = 'fma.%s%s.f32 of .sat %08x %08x' % (mode, ftz, times, plus)
+                t.add(name, 'and.b32 %a, %a, 0x07ffffff; or.b32 %a, %a, 0x38000000; ' + fused, model)
+                t.add(name + ' any', fused, lambda a, b, c, f=model: f(a, b, c, near=False))
+
+
 def halves(t):
     for name, fmt in (('f16', F16), ('bf16', BF16)):
         for op in ('add', 'sub', 'mul', 'fma'):
@@ -596,7 +612,7 @@ def mixed(t):
 
 def main():
     t = Tests()
-    for family in (arithmetic, halves, signs, extremes, comparisons, float_conversions, to_integers, from_integers, two_halves, small_formats,
+    for family in (arithmetic, above_constants, halves, signs, extremes, comparisons, float_conversions, to_integers, from_integers, two_halves, small_formats,
                    stochastic, out_of_bounds, pairs, mixed, three_and_more):
         family(t)
     t.file.save(sys.argv[1])
