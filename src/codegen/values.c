@@ -1167,6 +1167,8 @@ static void emit_lanes(struct emitter *e)
 			continue;
 		}
 		e->mask = pure ? NULL : piece_mask(e, &block);
+		if (e->mask && e->mask == LLVMConstAllOnes(LLVMTypeOf(e->mask)))
+			e->mask = NULL;
 		if (e->mask && LLVMIsNull(e->mask)) /* nobody is here, as is known now */
 			no_results(e);
 		else
