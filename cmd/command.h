@@ -47,8 +47,6 @@ bool library_is_cuda(const char *soname);
 bool library_is_ours(const char *soname);
 /* Adds "libcudart.so.12, libcudart.so.13" for the versions that we have of a library; false where none. */
 bool library_versions(const char *soname, struct text *out);
-/* How many AMD GPUs HIP offers; adds what was found, or why there are none, to `what`. */
-int hip_device_count(struct text *what);
 struct compiler;
 /* The compiler of libdragoman-compiler.so; NULL and why not. */
 const struct compiler *compiler_open(struct text *why);

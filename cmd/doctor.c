@@ -1,6 +1,8 @@
 /* dragoman doctor: is everything here that is needed to run CUDA programs? One line each, the worst decides. */
 #include "command.h"
 
+#include "backend/amd/diagnose.h"
+#include "base/base.h"
 #include "cache/cache.h"
 
 #include <dlfcn.h>
@@ -213,14 +215,61 @@ static void check_cache(void)
 		       why ? why : "no folder");
 }
 
+/* Did the user ask for a GPU? Then it is missing where it is not there. */
+static bool amd_is_wanted(void)
+{
+	const char *device = getenv("DRAGOMAN_DEVICE");
+	return device && strstr(device, "amd");
+}
+
 /* ---- others' ------------------------------------------------------------------------------------------------ */
 
-static void check_hip(void)
+/* The usual trouble with AMD GPUs, from the kernel's driver up. Where nobody has one, and none was asked for, one line says so. */
+static void look_at_amd(void)
 {
-	struct text what = { 0 };
-	int count = hip_device_count(&what);
-	report(count ? FOUND_OK : FOUND_WARN, "hip", "%s", what.data);
-	text_fini(&what);
+	struct amd_hip_gpu gpus[16];
+	struct text runtimes = { 0 };
+	char line[512];
+	enum finding gravity = amd_is_wanted() ? FOUND_MISSING : FOUND_WARN;
+	bool hip = amd_hip_release(line, sizeof line);
+	report(hip ? FOUND_OK : gravity, "hip", "%s", line);
+	if (amd_list_runtimes(&runtimes) > 1)
+		report(FOUND_WARN, "hip", "several releases of ROCm are installed: %s; DRAGOMAN_HIP names the one to use", runtimes.data);
+	text_fini(&runtimes);
+	if (getenv("HSA_OVERRIDE_GFX_VERSION"))
+		report(FOUND_WARN, "hip", "HSA_OVERRIDE_GFX_VERSION=%s: ROCm takes the GPU for another one", getenv("HSA_OVERRIDE_GFX_VERSION"));
+	if (hip && amd_why_not())
+		report(gravity, "gpu", "%s", amd_why_not());
+	size_t count = hip ? amd_hip_gpus(gpus, ARRAY_LENGTH(gpus)) : 0;
+	bool discrete = false;
+	for (size_t i = 0; i < count; i++) {
+		const struct amd_hip_gpu *gpu = &gpus[i];
+		discrete = discrete || !gpu->integrated;
+		if (gpu->ordinal < 0)
+			report(FOUND_WARN, "gpu", "HIP's %d, %s (%s): Dragoman makes no code for it (docs/amd.md)", gpu->hip, gpu->name, gpu->architecture);
+		else
+			report(FOUND_OK, "gpu", "%d: %s (%s%s)", gpu->ordinal, gpu->name, gpu->architecture, gpu->integrated ? ", shares the CPU's memory" : "");
+	}
+	if (count > 1 && gpus[0].integrated && discrete)
+		report(FOUND_WARN, "gpu", "HIP's first GPU is the processor's own: Dragoman uses the card first, other programs may not (HIP_VISIBLE_DEVICES)");
+}
+
+static void check_amd(void)
+{
+	int status;
+	fflush(stdout);
+	pid_t child = fork(); /* ROCm may end the process that asks it */
+	if (!child) {
+		look_at_amd();
+		fflush(stdout);
+		_exit(cannot_run);
+	}
+	if (child < 0 || waitpid(child, &status, 0) < 0)
+		report(FOUND_WARN, "hip", "cannot be tried: %s", strerror(errno));
+	else if (WIFSIGNALED(status))
+		report(FOUND_WARN, "hip", "HIP's runtime ends the program that asks it, by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else if (WEXITSTATUS(status))
+		cannot_run = true;
 }
 
 /* NVIDIA's driver library where the loader would find it, were a program started without `dragoman run`. */
@@ -253,7 +302,7 @@ static int doctor(int argc, char **argv)
 	check_libraries();
 	check_compiler();
 	check_cache();
-	check_hip();
+	check_amd();
 	check_stray();
 	return cannot_run ? STATUS_NO : STATUS_OK;
 }

@@ -110,29 +110,6 @@ bool library_versions(const char *soname, struct text *out)
 	return out->count > start;
 }
 
-int hip_device_count(struct text *what)
-{
-	static const char *const names[] = { "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
-					     "libamdhip64.so" };
-	void *library = NULL;
-	int count = 0;
-	size_t i = 0;
-	while (i < ARRAY_LENGTH(names) && !(library = dlopen(names[i], RTLD_LAZY | RTLD_LOCAL)))
-		i++;
-	int (*get_count)(int *) = library ? (int (*)(int *))(uintptr_t)dlsym(library, "hipGetDeviceCount") : NULL;
-	if (!library)
-		text_printf(what,
-			    "no libamdhip64: an AMD GPU needs ROCm (apt-get install libamdhip64-5, or AMD's packages)");
-	else if (!get_count || get_count(&count) || count <= 0)
-		text_printf(what, "%s finds no AMD GPU%s", names[i],
-			    access("/dev/kfd", R_OK | W_OK)
-				    ? ": /dev/kfd is not there or not open to you (group render)"
-				    : "");
-	else
-		text_printf(what, "%s, %d AMD GPU%s", names[i], count, count == 1 ? "" : "s");
-	return count > 0 ? count : 0;
-}
-
 const struct compiler *compiler_open(struct text *why)
 {
 	char path[2 * PATH_MAX];

@@ -6,6 +6,8 @@
  * library that is there already for every later request of that name. */
 #include "command.h"
 
+#include "backend/amd/diagnose.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <getopt.h>
@@ -240,18 +242,33 @@ static void put_before(struct text *ours, const char *variable)
 		text_printf(ours, ":%s", former);
 }
 
-/* "cpu", or for amd and auto what HIP says to that. */
+/* "cpu", or for others what HIP says to that. */
 static void say_device(void)
 {
-	const char *device = getenv("DRAGOMAN_DEVICE");
-	struct text hip = { 0 };
-	if (!device || !*device || !strncmp(device, "cpu", 3)) {
-		say("device: %s", device && *device ? device : "cpu");
+	const char *device = getenv("DRAGOMAN_DEVICE"), *why;
+	char release[256];
+	if (!device || !*device || !strcmp(device, "cpu")) {
+		say("device: cpu");
 		return;
 	}
-	int count = hip_device_count(&hip);
-	say("device: %s%s (%s)", device, strcmp(device, "auto") ? "" : count ? ", so amd" : ", so cpu", hip.data);
-	text_fini(&hip);
+	why = amd_why_not();
+	amd_hip_release(release, sizeof release);
+	say("device: %s%s (%s)", device, strcmp(device, "auto") ? "" : why ? ", so cpu" : ", so amd", why ? why : release);
+}
+
+/* cpu, amd and auto, or several with commas between them. */
+static bool device_is_known(const char *list)
+{
+	static const char *const known[] = { "cpu", "amd", "auto" };
+	while (list) {
+		size_t length = strcspn(list, ","), i = 0;
+		while (i < ARRAY_LENGTH(known) && (strlen(known[i]) != length || strncmp(list, known[i], length)))
+			i++;
+		if (i == ARRAY_LENGTH(known))
+			return false;
+		list = list[length] ? list + length + 1 : NULL;
+	}
+	return true;
 }
 
 static int start(struct plan *plan, char **arguments)
@@ -320,7 +337,7 @@ static int run(int argc, char **argv)
 		else
 			return STATUS_RUN_FAILED;
 	}
-	if (plan.device && strcmp(plan.device, "cpu") && strcmp(plan.device, "amd") && strcmp(plan.device, "auto")) {
+	if (plan.device && !device_is_known(plan.device)) {
 		usage_error(&command_run, "no device '%s'; there are cpu, amd and auto", plan.device);
 		return STATUS_RUN_FAILED;
 	}

@@ -50,9 +50,10 @@ static CUresult choose(struct chosen *chosen, const struct device_ops *ops)
 	int count = 0;
 	CUresult status = (CUresult)ops->count(&count);
 
-	if (status || count <= 0)
-		return api_error(status ? status : CUDA_ERROR_NO_DEVICE, "no device for DRAGOMAN_DEVICE=%s: %s", ops->name,
-				 ops->why_not && ops->why_not() ? ops->why_not() : "there is none");
+	if (status || count <= 0) { /* the program hears a number alone, and was told which device to use */
+		log_error("device %s cannot be used: %s", ops->name, ops->why_not && ops->why_not() ? ops->why_not() : "there is none");
+		return status ? status : CUDA_ERROR_NO_DEVICE;
+	}
 	chosen->ops[chosen->back_ends] = ops;
 	chosen->devices[chosen->back_ends++] = count;
 	chosen->count += count;

@@ -122,6 +122,39 @@ const char *amd_why_not(void)
 	return device_count(&count) ? why_not : NULL;
 }
 
+size_t amd_hip_gpus(struct amd_hip_gpu *gpus, size_t most)
+{
+	const struct hip *hip = amd_hip();
+	int all = 0, used, count;
+	device_count(&used);
+	if (!hip->hipGetDeviceCount || hip->hipGetDeviceCount(&all))
+		return 0;
+	for (count = 0; count < all && (size_t)count < most; count++) {
+		struct amd_hip_gpu *gpu = &gpus[count];
+		*gpu = (struct amd_hip_gpu){ .hip = count, .ordinal = -1, .integrated = attribute(count, HIP_INTEGRATED, 0) };
+		if (!hip->hipDeviceGetName || hip->hipDeviceGetName(gpu->name, sizeof gpu->name, count))
+			snprintf(gpu->name, sizeof gpu->name, "a GPU");
+		if (!architecture_of(count, gpu->architecture))
+			snprintf(gpu->architecture, sizeof gpu->architecture, "unknown");
+		for (int i = 0; i < used; i++)
+			if (found[i].hip == count)
+				gpu->ordinal = i;
+	}
+	return (size_t)count;
+}
+
+bool amd_hip_release(char *line, size_t size)
+{
+	bool is_there;
+	int version = 0;
+	const char *path = amd_hip_path(&is_there);
+	if (is_there && amd_hip()->hipRuntimeGetVersion && !amd_hip()->hipRuntimeGetVersion(&version) && version > 0)
+		snprintf(line, size, "%s, HIP %d.%d.%d", path, version / 10000000, version / 100000 % 100, version % 100000);
+	else
+		snprintf(line, size, "%s", path);
+	return is_there;
+}
+
 /* ---- life ------------------------------------------------------------------------------------------ */
 
 int amd_enter(struct device *device)

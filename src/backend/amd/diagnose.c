@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -129,4 +130,31 @@ enum amd_trouble amd_kernel_trouble(char *line, size_t size)
 		return AMD_TROUBLE_UNSUPPORTED;
 	}
 	return AMD_TROUBLE_NONE;
+}
+
+size_t amd_list_runtimes(struct text *out)
+{
+	static const char *const places[] = { "/opt/rocm*/lib/libamdhip64.so.[0-9]*.*", "/usr/lib/*-linux-gnu/libamdhip64.so.[0-9]*.*",
+					      "/usr/lib64/libamdhip64.so.[0-9]*.*", "/usr/local/lib/libamdhip64.so.[0-9]*.*" };
+	char pattern[300], real[4096], seen[8][64];
+	size_t count = 0;
+	for (size_t i = 0; i < ARRAY_LENGTH(places); i++) {
+		glob_t found;
+		if (glob(at(pattern, places[i]), 0, NULL, &found))
+			continue;
+		for (size_t k = 0; k < found.gl_pathc && count < ARRAY_LENGTH(seen); k++) {
+			/* links lead to the same file */
+			const char *path = realpath(found.gl_pathv[k], real) ? real : found.gl_pathv[k];
+			const char *release = strstr(path, "libamdhip64.so.");
+			bool known = !release;
+			for (size_t n = 0; n < count && !known; n++)
+				known = !strcmp(seen[n], release + strlen("libamdhip64.so."));
+			if (known)
+				continue;
+			snprintf(seen[count++], sizeof seen[0], "%s", release + strlen("libamdhip64.so."));
+			text_printf(out, "%s%s", out->count ? ", " : "", path);
+		}
+		globfree(&found);
+	}
+	return count;
 }
