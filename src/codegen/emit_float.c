@@ -3,6 +3,7 @@
  * emit_math.c, the rounding itself in round.c. */
 #include "codegen/arith.h"
 #include "codegen/emit_int.h"
+#include "codegen/target.h"
 #include "isa_emit.h"
 
 /* ---- one operation for scalars, packed registers and every type --------------------------------------- */
@@ -360,6 +361,14 @@ void emit_testp(struct emitter *e, const struct ptx_instruction *in)
 
 /* ---- division and roots ----------------------------------------------------------------------------------- */
 
+/* Within 2 ulp: the product with the reciprocal, where that is one instruction. */
+static LLVMValueRef quotient(struct emitter *e, LLVMValueRef a, LLVMValueRef b)
+{
+	const struct target_hooks *hooks = e->target->hooks;
+	LLVMValueRef r = hooks && has(e, MOD_ftz) ? hooks->approximate(e, APPROXIMATE_RECIPROCAL, b, true) : NULL;
+	return r ? fmul_(e, a, r) : fdiv_(e, a, b);
+}
+
 void emit_div(struct emitter *e, const struct ptx_instruction *in)
 {
 	if (!type_is_float(form_type(in))) {
@@ -368,7 +377,7 @@ void emit_div(struct emitter *e, const struct ptx_instruction *in)
 	}
 	LLVMValueRef v[] = { arg(e, 1), arg(e, 2) };
 	flush_arguments(e, form_type(in), v, 2);
-	LLVMValueRef r = float_div(e, v[0], v[1], rounding_of(e));
+	LLVMValueRef r = has(e, MOD_approx) ? quotient(e, v[0], v[1]) : float_div(e, v[0], v[1], rounding_of(e));
 	if (has(e, MOD_approx)) {
 		/* The manual's range: beyond 2^126 the reciprocal would be flushed. The quotient itself may be the exact one. */
 		LLVMValueRef zero = fmul_(e, v[0], LLVMConstNull(LLVMTypeOf(r))); /* NaN for an infinite dividend */
@@ -386,8 +395,22 @@ static LLVMValueRef upper_half(struct emitter *e, LLVMValueRef v)
 	return LLVMBuildBitCast(e->b, and_(e, as_int(e, v), kbits(e, 64, UINT64_C(0xffffffff00000000))), LLVMTypeOf(v), "");
 }
 
+/* .approx of floats by an instruction of the machine's; false: it has none. */
+static bool machine_root(struct emitter *e, const struct ptx_instruction *in, enum approximation function)
+{
+	const struct target_hooks *hooks = e->target->hooks;
+	LLVMValueRef r = NULL;
+	if (hooks && has(e, MOD_approx) && form_type(in) == PTX_F32)
+		r = hooks->approximate(e, function, arg(e, 1), has(e, MOD_ftz));
+	if (r)
+		set_result(e, 0, r);
+	return r != NULL;
+}
+
 static void emit_reciprocal(struct emitter *e, const struct ptx_instruction *in, bool root)
 {
+	if (machine_root(e, in, root ? APPROXIMATE_RECIPROCAL_ROOT : APPROXIMATE_RECIPROCAL))
+		return;
 	bool gross = form_type(in) == PTX_F64 && has(e, MOD_approx) && has(e, MOD_ftz);
 	LLVMValueRef a = flush_if(e, has(e, MOD_ftz), arg(e, 1)), one = kf(e, form_type(in), 1.0);
 	if (gross)
@@ -411,7 +434,8 @@ void emit_rsqrt(struct emitter *e, const struct ptx_instruction *in)
 
 void emit_sqrt(struct emitter *e, const struct ptx_instruction *in)
 {
-	(void)in;
+	if (machine_root(e, in, APPROXIMATE_ROOT))
+		return;
 	LLVMValueRef a = flush_if(e, has(e, MOD_ftz), arg(e, 1));
 	set_result(e, 0, float_sqrt(e, a, rounding_of(e)));
 }

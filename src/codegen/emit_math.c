@@ -8,6 +8,7 @@
  *
  * Polynomials are near-minimax fits (Chebyshev) with coefficients rounded to float; coefficients stand lowest degree first. */
 #include "codegen/arith.h"
+#include "codegen/target.h"
 #include "isa_emit.h"
 
 static LLVMValueRef constant(struct emitter *e, double value)
@@ -130,13 +131,23 @@ static LLVMValueRef of_half(struct emitter *e, enum ptx_type lane, LLVMValueRef 
 	return bf16 ? float_to_bf16(e, flush_if(e, has(e, MOD_ftz), v), ROUND_NEAREST) : float_to_half(e, v, ROUND_NEAREST);
 }
 
+/* By an instruction of the machine's; NULL: it has none. */
+static LLVMValueRef machine_approximation(struct emitter *e, approximation *function, LLVMValueRef v, bool ftz)
+{
+	const struct target_hooks *hooks = e->target->hooks;
+	if (!hooks || (function != approximate_exp2 && function != approximate_log2))
+		return NULL;
+	return hooks->approximate(e, function == approximate_exp2 ? APPROXIMATE_EXP2 : APPROXIMATE_LOG2, v, ftz);
+}
+
 static void emit_approximation(struct emitter *e, const struct ptx_instruction *in, approximation *function)
 {
 	enum ptx_type type = form_type(in);
 	bool ftz = has(e, MOD_ftz);
 	LLVMValueRef v = arg_typed(e, 1, type);
 	if (type == PTX_F32) {
-		set_result(e, 0, flush_if(e, ftz, function(e, flush_if(e, ftz, v))));
+		LLVMValueRef own = machine_approximation(e, function, v, ftz);
+		set_result(e, 0, own ? own : flush_if(e, ftz, function(e, flush_if(e, ftz, v))));
 		return;
 	}
 	if (type == PTX_F16 || type == PTX_BF16) {

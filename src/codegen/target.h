@@ -9,6 +9,8 @@
 /* Who sees an atomic operation or a fence as one (PTX ISA 8.5). */
 enum memory_scope { SCOPE_BLOCK, SCOPE_DEVICE, SCOPE_SYSTEM };
 
+enum approximation { APPROXIMATE_EXP2, APPROXIMATE_LOG2, APPROXIMATE_RECIPROCAL, APPROXIMATE_ROOT, APPROXIMATE_RECIPROCAL_ROOT };
+
 /* What a machine with lanes of its own (a GPU) has in place of the CPU's: the emitter runs in its scalar form, one call of the function is
  * one thread, and these make what the CPU has a runtime and windows for. Values are scalars. A service or a field that
  * the machine has nothing for is refused by name. */
@@ -44,6 +46,10 @@ struct target_hooks {
 	LLVMValueRef (*read_lane)(struct emitter *e, LLVMValueRef value, LLVMValueRef lane); /* i32s; lane below 32 */
 	LLVMValueRef (*call_library)(struct emitter *e, const char *name, LLVMTypeRef result, LLVMValueRef const *arguments, unsigned count);
 	void (*barrier)(struct emitter *e); /* of all threads of the block that there still are */
+
+	/* An approximation of a float function by the machine's own instruction, within the manual's bounds; NULL: it has none for it. With
+	 * `ftz` subnormals may be taken and given as zero. */
+	LLVMValueRef (*approximate)(struct emitter *e, enum approximation function, LLVMValueRef x, bool ftz);
 
 	const char *passes; /* LLVM's, when optimising */
 };

@@ -14,6 +14,7 @@
 
 #include "backend/amd/abi.h"
 #include "backend/cpu/abi.h"
+#include "codegen/arith.h"
 #include "codegen/memory.h"
 #include "devlib/library.h"
 #include "isa_emit.h"
@@ -474,6 +475,44 @@ static bool finish_module(struct emitter *e)
 	return true;
 }
 
+/* ---- approximations ------------------------------------------------------------------------------------------------------- */
+
+/* The instructions are good to an ulp but take and give subnormals as zeros: without .ftz operands that small are scaled up first, and
+ * exponents whose power is that small are moved. */
+static LLVMValueRef amd_approximate(struct emitter *e, enum approximation function, LLVMValueRef x, bool ftz)
+{
+	static const struct {
+		const char *name;
+		double scale;  /* of the operand: a power of two */
+		double factor; /* of its result; for the logarithm what is added */
+	} functions[] = {
+		[APPROXIMATE_EXP2] = { "llvm.amdgcn.exp2", 64, 0x1p-64 },
+		[APPROXIMATE_LOG2] = { "llvm.amdgcn.log", 0x1p32, -32 },
+		[APPROXIMATE_RECIPROCAL] = { "llvm.amdgcn.rcp", 0x1p32, 0x1p32 },
+		[APPROXIMATE_ROOT] = { "llvm.amdgcn.sqrt", 0x1p32, 0x1p-16 },
+		[APPROXIMATE_RECIPROCAL_ROOT] = { "llvm.amdgcn.rsq", 0x1p32, 0x1p16 },
+	};
+	LLVMTypeRef f32 = LLVMTypeOf(x);
+	const char *name = functions[function].name;
+	if (ftz)
+		return flush(e, amd_intrinsic(e, name, &f32, 1, &x, 1));
+	LLVMValueRef one = LLVMConstReal(f32, 1), zero = LLVMConstReal(f32, 0), scale = LLVMConstReal(f32, functions[function].scale);
+	LLVMValueRef factor = LLVMConstReal(f32, functions[function].factor), small, r;
+	if (function == APPROXIMATE_EXP2) {
+		small = fcmp_(e, LLVMRealOLT, x, LLVMConstReal(f32, -126));
+		x = fadd_(e, x, select_(e, small, scale, zero));
+		return fmul_(e, amd_intrinsic(e, name, &f32, 1, &x, 1), select_(e, small, factor, one));
+	}
+	if (function == APPROXIMATE_RECIPROCAL) /* large operands have subnormal reciprocals */
+		return LLVMBuildFDiv(e->b, one, x, "");
+	small = fcmp_(e, LLVMRealOLT, x, LLVMConstReal(f32, 0x1p-100));
+	x = fmul_(e, x, select_(e, small, scale, one));
+	r = amd_intrinsic(e, name, &f32, 1, &x, 1);
+	if (function == APPROXIMATE_LOG2)
+		return fadd_(e, r, select_(e, small, factor, zero));
+	return fmul_(e, r, select_(e, small, factor, one));
+}
+
 static const struct target_hooks hooks = {
 	.begin_function = begin_function,
 	.finish_module = finish_module,
@@ -493,6 +532,7 @@ static const struct target_hooks hooks = {
 	.read_lane = amd_read_lane,
 	.call_library = amd_call_library,
 	.barrier = amd_barrier,
+	.approximate = amd_approximate,
 	.passes = "default<O2>",
 };
 
