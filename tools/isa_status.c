@@ -1,15 +1,18 @@
 /* Which instructions the tests use: input of `scripts/status ptx`.
  *
- *     isa_status FORMS FILE…
+ *     isa_status COMPILER FORMS FILE…
  *
- * FORMS is a list of spellings, one a line (what follows a tab is ignored; "-": none); the FILEs are PTX.
+ * COMPILER is libdragoman-compiler.so, FORMS a list of spellings, one a line (what follows a tab is ignored; "-": none); the FILEs are
+ * PTX. Instructions count where code can be made of them: those of a kernel that is refused do not.
  * Prints
  *     row  EMITTER  TESTS  VERSION  TARGET  TEXT      each row of spec/ptx.isa and how many files use it
  *     form EMITTER  TESTS  SPELLING                   each of FORMS and how many files use just that form
  * with tabs between. */
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "codegen/codegen.h"
 #include "ptx/isa_index.h"
 #include "ptx/ptx.h"
 
@@ -61,7 +64,26 @@ static void count_form(const struct ptx_form *form, unsigned file)
 	use->last_file = file;
 }
 
-static bool count_file(const char *path, unsigned file)
+/* Up to LLVM IR, a thread at a time. */
+static bool compiles(const struct compiler *compiler, const struct ptx_module *module, const struct ptx_function *kernel)
+{
+	struct compile_options options = { .lanes = 1 };
+	struct ptx_diagnostic diagnostic = { 0 };
+	char *text = compiler->dump(module, kernel, &options, "ir", &diagnostic);
+	if (!text)
+		fprintf(stderr, "%s", diagnostic.message ? diagnostic.message : "a kernel is refused\n");
+	ptx_diagnostic_fini(&diagnostic);
+	free(text);
+	return text != NULL;
+}
+
+static void count_function(const struct ptx_function *function, unsigned file)
+{
+	for (uint32_t k = 0; k < function->instruction_count; k++)
+		count_form(function->instructions[k].form, file);
+}
+
+static bool count_file(const struct compiler *compiler, const char *path, unsigned file)
 {
 	struct text text = { 0 };
 	struct ptx_diagnostic diagnostic = { 0 };
@@ -72,9 +94,18 @@ static bool count_file(const char *path, unsigned file)
 		ptx_diagnostic_fini(&diagnostic);
 		return false;
 	}
+	/* Functions are parts of the kernels that call them. */
+	bool all = true;
 	for (size_t i = 0; i < module->functions.count; i++)
-		for (uint32_t k = 0; k < module->functions.data[i]->instruction_count; k++)
-			count_form(module->functions.data[i]->instructions[k].form, file);
+		if (module->functions.data[i]->is_entry && !module->functions.data[i]->is_declaration) {
+			bool good = compiles(compiler, module, module->functions.data[i]);
+			all &= good;
+			if (good)
+				count_function(module->functions.data[i], file);
+		}
+	for (size_t i = 0; all && i < module->functions.count; i++)
+		if (!module->functions.data[i]->is_entry)
+			count_function(module->functions.data[i], file);
 	ptx_destroy(module);
 	return true;
 }
@@ -100,15 +131,22 @@ static void print_forms(const char *path)
 
 int main(int argc, char **argv)
 {
-	bool good = argc > 1;
-	for (int i = 2; i < argc; i++)
-		good &= count_file(argv[i], (unsigned)i);
+	void *library = argc > 2 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
+	const struct compiler *(*find)(void) = NULL;
+	if (library)
+		*(void **)&find = dlsym(library, "dragoman_compiler");
+	if (!find) {
+		fprintf(stderr, "isa_status: %s\n", argc > 2 ? dlerror() : "arguments: COMPILER FORMS FILE...");
+		return 2;
+	}
+	bool good = true;
+	for (int i = 3; i < argc; i++)
+		good &= count_file(find(), argv[i], (unsigned)i);
 	for (size_t i = 0; i < isa_row_count; i++)
 		printf("row\t%s\t%u\t%u.%u\tsm_%u%s\t%s\n", isa_emitters[i], row_files[i], isa_rows[i].version / 10U,
 		       isa_rows[i].version % 10U, isa_rows[i].sm, isa_rows[i].arch_specific ? "a" : "",
 		       isa_rows[i].text);
-	if (argc > 1)
-		print_forms(argv[1]);
+	print_forms(argv[2]);
 	vec_fini(&uses);
 	return !good;
 }
