@@ -390,7 +390,7 @@ static void child(const struct options *options, char **files, int count, int fr
 	setenv("DRAGOMAN_THREADS", "1", 0);
 	setenv("DRAGOMAN_VALIDATE", "1", 0);
 	if (options->quick)
-		setenv("DRAGOMAN_LLVM", "-disable-post-ra -optimize-regalloc=false -enable-misched=false", 0);
+		setenv("DRAGOMAN_LLVM", "-optimize-regalloc=false -enable-misched=false", 0);
 	if (!options->check && (cpu_device_ops.count(&number) || cpu_device_ops.open(0, &r.device) ||
 				cpu_device_ops.queue_create(r.device, 0, &r.queue)))
 		_exit(4);
