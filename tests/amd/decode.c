@@ -489,6 +489,20 @@ static bool is_hint(const char *stem)
 	return false;
 }
 
+/* SDWA's selections were put aside until it was known which operands are the sources. */
+static bool place_selections(struct instruction *in, char *error, size_t size)
+{
+	unsigned first = in->op && in->op->first ? (unsigned)in->op->first : 1;
+
+	if (!in->op || !in->op->types[0] || in->execute == valu_packed || first + 1 >= MAX_OPERANDS - 2) {
+		snprintf(error, size, "SDWA of this form is not modelled");
+		return false;
+	}
+	in->o[first].select = in->o[MAX_OPERANDS - 2].select;
+	in->o[first + 1].select = in->o[MAX_OPERANDS - 1].select;
+	return true;
+}
+
 static bool decode_text(struct instruction *in, char *text, struct code_object *object, char *error, size_t size)
 {
 	char stem[64];
@@ -502,24 +516,12 @@ static bool decode_text(struct instruction *in, char *text, struct code_object *
 	while (strip(stem, "_e32") || strip(stem, "_e64") || (dpp = strip(stem, "_dpp")) || (dpp = strip(stem, "_dpp8")) || (sdwa = strip(stem, "_sdwa")))
 		;
 	if (!is_hint(stem) && !read_operands(in, end, lanes, error, size)) return false;
-	if (in->sdwa) {
-		/* The selections were put aside until the operands were known; `compare` has its destination too. */
-		unsigned sources = in->operand_count - 1u;
-		bool carry = !strncmp(stem, "v_add", 5) && strstr(stem, "_co_");
-
-		carry = carry || (!strncmp(stem, "v_sub", 5) && strstr(stem, "_co_"));
-		if (carry || sources < 1 || sources > 3) {
-			snprintf(error, size, "SDWA of this form is not modelled");
-			return false;
-		}
-		in->o[1].select = in->o[MAX_OPERANDS - 2].select;
-		if (sources > 1) in->o[2].select = in->o[MAX_OPERANDS - 1].select;
-	}
 	if (!bind(in, stem, object)) {
 		snprintf(error, size, in->clamp ? "the instruction or its clamp is not modelled" : "the instruction is not modelled");
 		return false;
 	}
-	return true;
+	if (!in->sdwa) return true;
+	return place_selections(in, error, size);
 }
 
 void instruction_destroy(struct instruction *in)

@@ -462,12 +462,12 @@ static double modify_f64(const struct instruction *in, double x)
 	return x;
 }
 
-/* 16 bits into one half of the destination. The other half is kept, but where gfx9 clears it. */
+/* 16 bits into one half of the destination. The other half is kept, but where gfx9 clears it: all but its own forms with three sources. */
 static void write_half(struct wave *w, const struct instruction *in, const struct operand *d, const uint32_t *result, uint64_t enabled)
 {
 	unsigned sources = in->op ? in->op->sources : 0;
 	bool high = d->high || in->op_sel >> sources & 1;
-	bool keep = w->gpu->generation >= 10 || high || sources == 3;
+	bool keep = w->gpu->generation >= 10 || high || (sources == 3 && !strstr(in->op->stem, "_legacy_"));
 	const uint32_t *old = destination_row(w, d, 0);
 	uint32_t merged[MAX_LANES];
 
@@ -757,16 +757,16 @@ static void add_carry(struct wave *w, const struct instruction *in)
 	uint64_t enabled = wave_exec(w), carry = 0;
 	uint64_t carry_in = in->operand_count > 4 ? mask_read(w, &in->o[4]) : 0;
 	const uint32_t *a = vector_source(w, in, 2, 'u', &buffer_a, &enabled), *b = vector_source(w, in, 3, 'u', &buffer_b, &enabled);
-	uint32_t result[MAX_LANES];
+	union row result;
 
 	for (unsigned i = 0; i < w->lanes; i++) {
 		uint64_t x = in->detail == 2 ? b[i] : a[i], y = in->detail == 2 ? a[i] : b[i], c = carry_in >> i & 1;
 		uint64_t sum = in->detail ? x - y - c : x + y + c;
 
-		result[i] = (uint32_t)sum;
+		result.u[i] = (uint32_t)sum;
 		carry |= (sum >> 32 & 1) << i;
 	}
-	vector_write_u32(w, &in->o[0], result, enabled);
+	vector_write(w, in, &in->o[0], 'u', &result, enabled);
 	mask_write(w, &in->o[1], carry & enabled);
 }
 
