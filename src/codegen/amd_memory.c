@@ -42,7 +42,7 @@ LLVMValueRef amd_pointer(struct emitter *e, const struct ptx_operand *base, LLVM
 {
 	if (base->kind == PTX_OP_SYMBOL && base->symbol->kind == PTX_SYMBOL_VARIABLE) {
 		const struct ptx_variable *variable = (const struct ptx_variable *)base->symbol;
-		if (variable->space == PTX_SPACE_PARAM && !ir_find_object(e->ir, e->inst->instance, variable))
+		if (e->ir->kernel->is_entry && variable->space == PTX_SPACE_PARAM && !ir_find_object(e->ir, e->inst->instance, variable))
 			return plus(e, e->state->parameters, (int64_t)variable->offset + base->offset + offset);
 	}
 	switch (space) {

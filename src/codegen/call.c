@@ -5,6 +5,7 @@
  * address is that of a stub that jumps to it: the same in every kernel of the module. */
 #include <stddef.h>
 
+#include "backend/cpu/abi.h"
 #include "codegen/emit_call.h"
 #include "codegen/state.h"
 #include "ir/device_runtime.h"
@@ -127,7 +128,9 @@ static LLVMValueRef variable_pointer(struct emitter *e, const struct ptx_operand
 {
 	const struct ir_object *object = ir_find_object(e->ir, e->inst->instance, param_variable(op));
 	LLVMValueRef a = value_of(e, op, PTX_U64);
-	if (object)
+	if (e->target->hooks && object)
+		a = e->target->hooks->to_generic(e, PTX_SPACE_LOCAL, a);
+	else if (object)
 		a = LLVMBuildAdd(e->b, a, local_window(e), "");
 	return LLVMBuildIntToPtr(e->b, a, ptr_type(e), "");
 }
@@ -141,9 +144,7 @@ static LLVMValueRef list_buffer(struct emitter *e, const struct ptx_operand *lis
 		else
 			unsupported(e, "a register as a parameter of a call that is not inlined");
 	}
-	LLVMValueRef buffer = entry_alloca(e, LLVMArrayType2(int_type(e, 8), end + 1), "call");
-	LLVMSetAlignment(buffer, 64);
-	return buffer;
+	return entry_alloca(e, LLVMArrayType2(int_type(e, 8), end + 1), "call");
 }
 
 /* Copies the variables of a list into their buffer, or out of it. */
@@ -159,15 +160,44 @@ static void pass_list(struct emitter *e, const struct ptx_operand *list, LLVMVal
 	}
 }
 
+static bool symbol_of_function(const struct ptx_operand *target)
+{
+	return target->kind == PTX_OP_SYMBOL && target->symbol->kind == PTX_SYMBOL_FUNCTION;
+}
+
 static LLVMValueRef call_target(struct emitter *e, const struct ptx_operand *target)
 {
-	if (target->kind == PTX_OP_SYMBOL && target->symbol->kind == PTX_SYMBOL_FUNCTION) {
+	if (symbol_of_function(target)) {
 		const struct ptx_symbol *symbol = map_get(&e->ir->module->symbols, target->symbol->name);
 		need_function(e->state->unit, (const struct ptx_function *)(symbol ? symbol : target->symbol));
 		return declare_function(e, (const struct ptx_function *)(symbol ? symbol : target->symbol));
 	}
 	e->state->unit->calls_pointers = true;
 	return LLVMBuildIntToPtr(e->b, value_of(e, target, PTX_U64), ptr_type(e), "");
+}
+
+/* On a GPU whose kernels are objects of their own a function's address is what the back end says, and no place to go to: it is compared with
+ * those of all functions that it can be. */
+static void call_one_of(struct emitter *e, LLVMValueRef address, LLVMValueRef args[4])
+{
+	struct emitter_unit *unit = e->state->unit;
+	LLVMBasicBlockRef done = new_block(e, "called");
+	add_pointed_functions(unit, e->ir->module);
+	for (size_t i = 0; i < unit->functions.count; i++) {
+		const struct ptx_function *function = unit->functions.data[i];
+		LLVMBasicBlockRef then = new_block(e, "call"), next = new_block(e, "next");
+		LLVMValueRef is_it = LLVMBuildICmp(e->b, LLVMIntEQ, address, symbol_address(e, &function->symbol), "");
+		LLVMBuildCondBr(e->b, is_it, then, next);
+		LLVMPositionBuilderAtEnd(e->b, then);
+		LLVMBuildCall2(e->b, function_type(e), declare_function(e, function), args, 4, "");
+		LLVMBuildBr(e->b, done);
+		LLVMPositionBuilderAtEnd(e->b, next);
+	}
+	LLVMTypeRef i32 = int_type(e, 32), types[] = { i32, i32 };
+	LLVMValueRef nowhere[] = { e->first_thread, LLVMConstInt(i32, 700, false) }; /* CUDA_ERROR_ILLEGAL_ADDRESS */
+	call_service(e, offsetof(struct cpu_services, trap), LLVMVoidTypeInContext(e->context), types, nowhere, 2);
+	LLVMBuildBr(e->b, done);
+	LLVMPositionBuilderAtEnd(e->b, done);
 }
 
 void emit_call(struct emitter *e, const struct ptx_instruction *in)
@@ -184,7 +214,10 @@ void emit_call(struct emitter *e, const struct ptx_instruction *in)
 	}
 	LLVMValueRef parameters = list_buffer(e, call.parameters), results = list_buffer(e, call.results);
 	pass_list(e, call.parameters, parameters, true);
-	LLVMValueRef args[4] = { e->block, e->first_thread, parameters, results };
-	LLVMBuildCall2(e->b, function_type(e), call_target(e, call.target), args, 4, "");
+	LLVMValueRef args[4] = { flat_pointer(e, e->block), e->first_thread, parameters, results };
+	if (e->target->hooks && !symbol_of_function(call.target))
+		call_one_of(e, value_of(e, call.target, PTX_U64), args);
+	else
+		LLVMBuildCall2(e->b, function_type(e), call_target(e, call.target), args, 4, "");
 	pass_list(e, call.results, results, false);
 }

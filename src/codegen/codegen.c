@@ -609,11 +609,6 @@ static bool emit_called_functions(struct compilation *c, const struct ptx_module
 {
 	struct ir_func *kernel = c->e.ir;
 	bool ok = true;
-	if (c->target.hooks && (c->unit.functions.count || c->unit.calls_pointers)) {
-		c->e.inst = NULL;
-		unsupported(&c->e, "calls through pointers and recursive calls are not supported on this GPU yet");
-		return false;
-	}
 	c->options.lanes = 1;
 	for (size_t i = 0;; i++) {
 		if (i == c->unit.functions.count && c->unit.calls_pointers) {

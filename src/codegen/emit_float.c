@@ -27,6 +27,20 @@ static enum ptx_type unpacked(enum ptx_type type)
 	}
 }
 
+/* Two floats in 64 bits, as scalars: LLVM 19 loses the sign of a negated <2 x float> on AMDGPU where one element is used elsewhere too. */
+static LLVMValueRef one_by_one(struct emitter *e, LLVMValueRef const *a, unsigned count, float_operation *operation)
+{
+	LLVMValueRef both = NULL;
+	for (unsigned half = 0; half < 2; half++) {
+		LLVMValueRef b[MAX_ARGUMENTS];
+		for (unsigned i = 0; i < count; i++)
+			b[i] = as_type(e, resize(e, lshr_(e, a[i], kbits(e, 64, 32 * half)), 32, false), PTX_F32);
+		LLVMValueRef r = resize(e, as_int(e, canonical_nan(e, operation(e, PTX_F32, b, count))), 64, false);
+		both = half ? or_(e, both, shl_(e, r, kbits(e, 64, 32))) : r;
+	}
+	return both;
+}
+
 static void emit_lanewise(struct emitter *e, const struct ptx_instruction *in, unsigned count, float_operation *operation)
 {
 	enum ptx_type type = form_type(in), lane = unpacked(type);
@@ -35,6 +49,10 @@ static void emit_lanewise(struct emitter *e, const struct ptx_instruction *in, u
 		a[i] = arg_typed(e, i + 1, type);
 	if (lane == type) {
 		set_result(e, 0, operation(e, type, a, count));
+		return;
+	}
+	if (lane == PTX_F32 && e->target->hooks) {
+		set_result(e, 0, one_by_one(e, a, count, operation));
 		return;
 	}
 	packed_open(e, 2);
@@ -98,9 +116,12 @@ static LLVMValueRef operation_sub(struct emitter *e, enum ptx_type type, LLVMVal
 	flush_arguments(e, type, a, count);
 	if (type == PTX_BF16)
 		return finish(e, type, bf16_fma(e, a[1], bf16_constant(e, 0xbf80), a[0]));
-	if (rounding_of(e) == ROUND_NEAREST)
+	if (rounding_of(e) == ROUND_NEAREST && !(type == PTX_F64 && e->target->hooks))
 		return finish(e, type, fsub_(e, a[0], a[1]));
-	return finish(e, type, float_add(e, a[0], fneg_(e, a[1]), rounding_of(e)));
+	LLVMValueRef minus = fneg_(e, a[1]);
+	if (type == PTX_F64 && e->target->hooks) /* which has no subtraction: a NaN keeps its sign */
+		minus = select_(e, is_nan(e, a[1]), a[1], minus);
+	return finish(e, type, float_add(e, a[0], minus, rounding_of(e)));
 }
 
 static LLVMValueRef operation_mul(struct emitter *e, enum ptx_type type, LLVMValueRef *a, unsigned count)

@@ -6,6 +6,7 @@
  * Knuth, Dekker; Boldo and Muller 2005 for fma) then says whether to step to the neighbour. Errors are formed on
  * operands scaled to exponent 0, so they hold for subnormal and huge numbers too. */
 #include "codegen/arith.h"
+#include "codegen/target.h"
 
 #include <math.h>
 
@@ -212,12 +213,32 @@ LLVMValueRef float_div(struct emitter *e, LLVMValueRef a, LLVMValueRef b, enum r
 	return double_to_float(e, fdiv_(e, to_double(e, a), to_double(e, b)), rounding);
 }
 
+/* From -inf up to the least below zero: as integers, because LLVM takes any NaN for what the root of such a number is. */
+static LLVMValueRef is_negative(struct emitter *e, LLVMValueRef a)
+{
+	LLVMValueRef above = sub_(e, as_int(e, a), kbits(e, 64, UINT64_C(0x8000000000000001)));
+	return icmp_(e, LLVMIntULT, above, kbits(e, 64, UINT64_C(0x7ff0000000000000)));
+}
+
+/* The NaN of other invalid operations, which the root of a negative number is too. */
+static LLVMValueRef invalid_double(struct emitter *e)
+{
+	return LLVMConstBitCast(kbits(e, 64, UINT64_C(0xfff8000000000000)), piece_type(e, PTX_F64));
+}
+
+static LLVMValueRef double_root(struct emitter *e, LLVMValueRef a, enum rounding rounding)
+{
+	return rounding == ROUND_NEAREST ? intrinsic1(e, "llvm.sqrt", a) : double_sqrt(e, a, rounding);
+}
+
 LLVMValueRef float_sqrt(struct emitter *e, LLVMValueRef a, enum rounding rounding)
 {
+	if (lane_bits(a) == 64) {
+		LLVMValueRef r = double_root(e, a, rounding);
+		return e->target->hooks ? select_(e, is_negative(e, a), invalid_double(e), r) : r;
+	}
 	if (rounding == ROUND_NEAREST)
 		return intrinsic1(e, "llvm.sqrt", a);
-	if (lane_bits(a) == 64)
-		return double_sqrt(e, a, rounding);
 	return double_to_float(e, intrinsic1(e, "llvm.sqrt", to_double(e, a)), rounding);
 }
 

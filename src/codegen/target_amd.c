@@ -186,6 +186,8 @@ static LLVMValueRef library_barrier(struct emitter *e, bool waits, LLVMTypeRef r
 	for (unsigned i = 0; i < count; i++)
 		arguments[i + 2] = more[i];
 	e->state->unit->kernel_flags |= KERNEL_TRAPS;
+	if (!e->state->unit->library_shared)
+		unsupported(e, "barriers with numbers are not supported in functions that are called and not inlined");
 	return amd_call_library(e, waits ? "device_barrier" : "device_barrier_arrive", result, arguments, count + 2);
 }
 
@@ -367,8 +369,53 @@ static void start_barriers(struct emitter *e)
 	LLVMPositionBuilderAtEnd(e->b, here);
 }
 
+static void begin_blocks(struct emitter *e)
+{
+	struct emitter_state *s = e->state;
+	s->prologue = new_block(e, "prologue");
+	s->group_head = new_block(e, "thread");
+	s->done = new_block(e, "done");
+	s->group_next = s->done;
+	LLVMPositionBuilderAtEnd(e->b, s->done);
+	LLVMBuildRetVoid(e->b);
+	LLVMPositionBuilderAtEnd(e->b, s->prologue);
+}
+
+/* What kernels and functions have alike, given the launch. */
+static void begin_thread(struct emitter *e)
+{
+	struct emitter_state *s = e->state;
+	LLVMTypeRef constant = LLVMPointerTypeInContext(e->context, SPACE_CONSTANT);
+	s->symbols = LLVMBuildIntToPtr(e->b, argument_field(e, int_type(e, 64), offsetof(struct amd_launch, symbols)), constant, "symbols");
+	s->local = LLVMBuildAlloca(e->b, LLVMArrayType2(int_type(e, 8), e->ir->local_bytes + !e->ir->local_bytes), "local");
+	LLVMSetAlignment(s->local, 16);
+	s->scratch = LLVMGetPoison(ptr_type(e));
+	s->lane_numbers = i32_of(e, 0);
+}
+
+/* A function that could not be inlined: (launch, thread, parameters, results). */
+static void begin_called_function(struct emitter *e)
+{
+	struct emitter_state *s = e->state;
+	e->function = declare_function(e, e->ir->kernel);
+	describe_machine(e, e->function);
+	begin_blocks(e);
+	LLVMTypeRef constant = LLVMPointerTypeInContext(e->context, SPACE_CONSTANT);
+	e->block = s->launch = LLVMBuildAddrSpaceCast(e->b, LLVMGetParam(e->function, 0), constant, "launch");
+	e->first_thread = LLVMGetParam(e->function, 1);
+	s->parameters = LLVMGetParam(e->function, 2);
+	s->results = LLVMGetParam(e->function, 3);
+	begin_thread(e);
+	LLVMBuildBr(e->b, s->group_head);
+	LLVMPositionBuilderAtEnd(e->b, s->group_head);
+}
+
 static void begin_function(struct emitter *e)
 {
+	if (!e->ir->kernel->is_entry) {
+		begin_called_function(e);
+		return;
+	}
 	struct emitter_state *s = e->state;
 	LLVMTypeRef i8 = int_type(e, 8), i64 = int_type(e, 64), constant = LLVMPointerTypeInContext(e->context, SPACE_CONSTANT);
 	uint32_t launch = amd_launch_offset(e->ir->kernel->parameter_bytes), bytes = launch + (uint32_t)sizeof(struct amd_launch);
@@ -389,21 +436,11 @@ static void begin_function(struct emitter *e)
 	snprintf(size, sizeof size, "%u", (uint32_t)align_up(e->ir->shared_bytes, 16) + s->unit->library_shared);
 	add_attribute(e, e->function, "amdgpu-lds-size", size);
 
-	s->prologue = new_block(e, "prologue");
-	s->group_head = new_block(e, "thread");
-	s->done = new_block(e, "done");
-	s->group_next = s->done;
-	LLVMPositionBuilderAtEnd(e->b, s->done);
-	LLVMBuildRetVoid(e->b);
-	LLVMPositionBuilderAtEnd(e->b, s->prologue);
+	begin_blocks(e);
 	s->parameters = LLVMGetParam(e->function, 0);
 	LLVMValueRef at = LLVMConstInt(i64, launch, false);
 	e->block = s->launch = LLVMBuildInBoundsGEP2(e->b, i8, s->parameters, &at, 1, "launch");
-	s->symbols = LLVMBuildIntToPtr(e->b, argument_field(e, i64, offsetof(struct amd_launch, symbols)), constant, "symbols");
-	s->local = LLVMBuildAlloca(e->b, LLVMArrayType2(i8, e->ir->local_bytes + !e->ir->local_bytes), "local");
-	LLVMSetAlignment(s->local, 16);
-	s->scratch = LLVMGetPoison(ptr_type(e));
-	s->lane_numbers = i32_of(e, 0);
+	begin_thread(e);
 	LLVMBasicBlockRef first = s->prologue;
 	e->first_thread = number_thread(e);
 	s->prologue = first;
@@ -453,8 +490,9 @@ static bool link_library(struct emitter *e)
 /* The kernel is all that anybody outside sees. */
 static void hide_functions(struct emitter *e)
 {
+	LLVMValueRef kernel = LLVMGetNamedFunction(e->module, "kernel");
 	for (LLVMValueRef f = LLVMGetFirstFunction(e->module); f; f = LLVMGetNextFunction(f)) {
-		if (f == e->function || LLVMIsDeclaration(f))
+		if (f == kernel || LLVMIsDeclaration(f))
 			continue;
 		LLVMSetLinkage(f, LLVMInternalLinkage);
 		describe_machine(e, f);

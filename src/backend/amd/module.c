@@ -39,6 +39,13 @@ static int send_variables(struct device_module *module, struct ptx_diagnostic *d
 	return status;
 }
 
+/* The same in all kernels: code compares it with those of the functions that it may be (codegen/call.c). */
+static uint64_t function_address(void *context, const struct ptx_function *function)
+{
+	(void)context;
+	return (uintptr_t)function;
+}
+
 int amd_module_load(struct device *device, const struct ptx_module *ptx, struct device_module **out, struct ptx_diagnostic *diagnostic)
 {
 	struct device_module *module = calloc(1, sizeof *module);
@@ -49,6 +56,7 @@ int amd_module_load(struct device *device, const struct ptx_module *ptx, struct 
 	code_module_init(&module->code, ptx);
 	if (!status && !variables_init(&module->variables, ptx))
 		status = STATUS_OUT_OF_MEMORY;
+	module->variables.function_address = function_address;
 	if (!status && module->variables.bytes) {
 		status = amd_status(HIP_CALL(hipMalloc, &module->data, module->variables.bytes));
 		if (!status)
