@@ -12,6 +12,7 @@ typedef unsigned long u64;
 typedef long i64;
 typedef _Float16 half;
 typedef short short2 __attribute__((vector_size(4)));
+typedef unsigned short ushort2 __attribute__((vector_size(4)));
 typedef _Float16 half2 __attribute__((vector_size(4)));
 
 #define U(v) ((u32)(v))
@@ -34,6 +35,8 @@ INLINE u64 f64_bits(double v) { union { double f; u64 u; } x = { v }; return v !
 INLINE u32 f16_bits(half v) { union { half f; u16 u; } x = { v }; return (float)v != (float)v ? 0x7e00 : x.u; }
 INLINE short2 as_short2(u32 v) { union { u32 u; short2 s; } x = { v }; return x.s; }
 INLINE u32 short2_bits(short2 v) { union { short2 s; u32 u; } x = { v }; return x.u; }
+INLINE ushort2 as_ushort2(u32 v) { union { u32 u; ushort2 s; } x = { v }; return x.s; }
+INLINE u32 ushort2_bits(ushort2 v) { union { ushort2 s; u32 u; } x = { v }; return x.u; }
 INLINE half2 as_half2(u32 v) { union { u32 u; half2 s; } x = { v }; return x.s; }
 
 INLINE u32 rotate_left(u32 x, u32 n) { return n ? x << n | x >> (32 - n) : x; }
