@@ -2,7 +2,7 @@
  * fields and services. backend/amd/abi.h is the contract.
  *
  * A thread is a lane of the hardware and control flow stays as it is: LLVM's structurizer makes masks of branches. A warp is a wave of 32
- * lanes (gfx10 and later), or the lower half of one of 64, whose upper half has left. */
+ * lanes (gfx10 and later), or the lower half of one of 64, whose upper half has left; in large blocks two warps share one of 64. */
 #include "codegen/amd.h"
 
 #include <llvm-c/BitReader.h>
@@ -110,21 +110,49 @@ static LLVMValueRef amd_launch_field(struct emitter *e, LLVMTypeRef type, size_t
 
 /* ---- the warp --------------------------------------------------------------------------------------------------------- */
 
-static LLVMValueRef amd_lane(struct emitter *e)
+/* Blocks that padding would make too large: two warps to a wave of 64, of which the second has the upper half. */
+static bool is_packed(struct emitter *e)
+{
+	const uint32_t *block = e->ir->options.block;
+	return e->target->wave64 && block[0] * block[1] * block[2] > AMD_PADDED_THREADS_MAX;
+}
+
+static bool is_padded(struct emitter *e)
+{
+	return e->target->wave64 && !is_packed(e);
+}
+
+static LLVMValueRef hardware_lane(struct emitter *e)
 {
 	LLVMValueRef arguments[] = { i32_of(e, UINT32_MAX), i32_of(e, 0) };
-	return amd_intrinsic(e, "llvm.amdgcn.mbcnt.lo", NULL, 0, arguments, 2);
+	arguments[1] = amd_intrinsic(e, "llvm.amdgcn.mbcnt.lo", NULL, 0, arguments, 2);
+	return is_packed(e) ? amd_intrinsic(e, "llvm.amdgcn.mbcnt.hi", NULL, 0, arguments, 2) : arguments[1];
+}
+
+/* 32 in the upper half of a wave that two warps share, else 0. */
+static LLVMValueRef upper_half(struct emitter *e)
+{
+	return is_packed(e) ? LLVMBuildAnd(e->b, hardware_lane(e), i32_of(e, 32), "") : i32_of(e, 0);
+}
+
+static LLVMValueRef amd_lane(struct emitter *e)
+{
+	LLVMValueRef lane = hardware_lane(e);
+	return is_packed(e) ? LLVMBuildAnd(e->b, lane, i32_of(e, 31), "") : lane;
 }
 
 static LLVMValueRef amd_ballot(struct emitter *e, LLVMValueRef predicate)
 {
 	LLVMTypeRef type = int_type(e, e->target->wave64 ? 64 : 32);
 	LLVMValueRef bits = amd_intrinsic(e, "llvm.amdgcn.ballot", &type, 1, &predicate, 1);
+	if (is_packed(e))
+		bits = LLVMBuildLShr(e->b, bits, LLVMBuildZExt(e->b, upper_half(e), type, ""), "");
 	return e->target->wave64 ? LLVMBuildTrunc(e->b, bits, int_type(e, 32), "") : bits;
 }
 
 static LLVMValueRef amd_read_lane(struct emitter *e, LLVMValueRef value, LLVMValueRef lane)
 {
+	lane = LLVMBuildOr(e->b, lane, upper_half(e), "");
 	LLVMValueRef arguments[] = { LLVMBuildShl(e->b, lane, i32_of(e, 2), ""), value };
 	return amd_intrinsic(e, "llvm.amdgcn.ds.bpermute", NULL, 0, arguments, 2);
 }
@@ -154,6 +182,8 @@ static LLVMValueRef read_uniform_lane(struct emitter *e, LLVMValueRef value, uns
 {
 	LLVMTypeRef i32 = int_type(e, 32);
 	LLVMValueRef arguments[] = { value, i32_of(e, lane) };
+	if (is_packed(e))
+		return amd_read_lane(e, value, arguments[1]);
 	return LLVMIsConstant(value) ? value : amd_intrinsic(e, "llvm.amdgcn.readlane", &i32, 1, arguments, 2);
 }
 
@@ -186,7 +216,9 @@ static LLVMValueRef library_barrier(struct emitter *e, bool waits, LLVMTypeRef r
 	for (unsigned i = 0; i < count; i++)
 		arguments[i + 2] = more[i];
 	e->state->unit->kernel_flags |= KERNEL_TRAPS;
-	if (!e->state->unit->library_shared)
+	if (is_packed(e))
+		unsupported(e, "barriers with numbers are not supported in blocks of more than %u threads on this GPU", AMD_PADDED_THREADS_MAX);
+	else if (!e->state->unit->library_shared)
 		unsupported(e, "barriers with numbers are not supported in functions that are called and not inlined");
 	return amd_call_library(e, waits ? "device_barrier" : "device_barrier_arrive", result, arguments, count + 2);
 }
@@ -287,7 +319,7 @@ static void bound_threads(struct emitter *e)
 {
 	char range[32];
 	uint32_t most = most_threads(e), least = e->ir->options.block[0] ? most : 1;
-	if (e->target->wave64) {
+	if (is_padded(e)) {
 		most = amd_padded_threads(most > AMD_PADDED_THREADS_MAX ? AMD_PADDED_THREADS_MAX : most);
 		least = amd_padded_threads(least > AMD_PADDED_THREADS_MAX ? AMD_PADDED_THREADS_MAX : least);
 	}
@@ -307,7 +339,7 @@ static LLVMValueRef number_thread(struct emitter *e)
 	struct emitter_state *s = e->state;
 	const uint32_t *block = e->ir->options.block;
 	LLVMValueRef x = hardware_thread(e, 0);
-	if (!e->target->wave64) {
+	if (!is_padded(e)) {
 		if (block[0] && block[1] * block[2] == 1)
 			return x;
 		LLVMValueRef row = LLVMBuildAdd(e->b, LLVMBuildMul(e->b, hardware_thread(e, 2), block_size(e, 1), ""), hardware_thread(e, 1), "");
@@ -330,7 +362,7 @@ static LLVMValueRef amd_thread_axis(struct emitter *e, unsigned axis)
 	LLVMValueRef thread = e->first_thread;
 	if (block[0] && block[axis] == 1)
 		return i32_of(e, 0);
-	if (!e->target->wave64)
+	if (!is_padded(e))
 		return hardware_thread(e, axis);
 	if (block[0] && block[1] * block[2] == 1)
 		return thread;

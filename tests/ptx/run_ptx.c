@@ -14,7 +14,12 @@
  * and 16 lanes, unoptimised and optimised, with all lanes at once and under divergence (odd ones out first, then the rest): all must
  * give the same. Words that are not stated are not checked.
  *
- *     run_ptx FILE.ptx [TEST-NAME-PART]      RUN_PTX_MODES=lanes:vector:opt,… to choose modes */
+ *     run_ptx FILE.ptx [TEST-NAME-PART]
+ *
+ *     RUN_PTX_MODES=lanes:vector:opt,…   to choose modes
+ *     RUN_PTX_EVERY=N                    only every Nth test
+ *     RUN_PTX_REFUSED=1                  what the device refuses by name (CUDA_ERROR_NOT_SUPPORTED) is no failure
+ *     RUN_PTX_RESULTS=FILE               a line a test: passed, failed, refused or skipped, a tab, its name */
 #include <cuda.h>
 
 #include <inttypes.h>
@@ -167,9 +172,12 @@ static void test_fini(struct test *test)
 
 /* ---- running ------------------------------------------------------------------------------------------------- */
 
+static bool refused; /* the last launch */
+
 static bool check(CUresult status, const char *what)
 {
 	const char *name = "?";
+	refused = status == CUDA_ERROR_NOT_SUPPORTED;
 	if (status == CUDA_SUCCESS)
 		return true;
 	cuGetErrorName(status, &name);
@@ -304,32 +312,60 @@ static void set_mode(const struct mode *mode)
 }
 
 struct counts {
-	unsigned tests, failed;
+	unsigned tests, failed, refused;
 };
+
+/* Runs the test, with all lanes at once and diverging; what came of it. */
+static const char *run_test(CUmodule module, const struct test *test, const char *path, const struct mode *mode, uint32_t *result, struct counts *counts)
+{
+	const char *outcome = "passed";
+	char how[64];
+	for (unsigned diverge = 0; diverge < (test->once || test->fails[0] ? 1u : 2u); diverge++) {
+		snprintf(how, sizeof how, " (%u lanes, vectors of %u, -O%u%s)", mode->lanes, mode->vector, mode->opt, diverge ? ", diverging" : "");
+		counts->tests++;
+		bool good, may_refuse = getenv("RUN_PTX_REFUSED") != NULL;
+		if (test->fails[0])
+			good = run_failing(test, path, how);
+		else if (run(module, test, diverge, result, words_out(test)))
+			good = !compare(test, result, how);
+		else
+			good = false;
+		bool was_refused = !good && !test->fails[0] && refused && may_refuse;
+		counts->refused += was_refused;
+		counts->failed += !good && !was_refused;
+		outcome = was_refused ? "refused" : good ? outcome : "failed";
+	}
+	return outcome;
+}
 
 static void run_mode(const char *path, const char *text, const struct mode *mode, const char *only, struct counts *counts)
 {
 	CUmodule module;
 	struct test test;
-	char *at = (char *)text, how[64];
+	char *at = (char *)text;
+	const char *every_text = getenv("RUN_PTX_EVERY"), *results = getenv("RUN_PTX_RESULTS");
+	unsigned every = every_text && atoi(every_text) > 0 ? (unsigned)atoi(every_text) : 1, number = 0;
 	uint32_t *result = malloc(MAX_WORDS * 4);
+	FILE *file = results ? fopen(results, "a") : NULL;
 	set_mode(mode);
 	if (!check(cuModuleLoadData(&module, text), "module")) {
 		counts->failed++;
 		free(result);
+		if (file)
+			fclose(file);
 		return;
 	}
 	while (next_test(&at, &test)) {
-		for (unsigned diverge = 0; diverge < (test.once || test.fails[0] ? 1u : 2u) && (!only || strstr(test.name, only)); diverge++) {
-			snprintf(how, sizeof how, " (%u lanes, vectors of %u, -O%u%s)", mode->lanes, mode->vector, mode->opt, diverge ? ", diverging" : "");
-			counts->tests++;
-			if (test.fails[0])
-				counts->failed += !run_failing(&test, path, how);
-			else
-				counts->failed += run(module, &test, diverge, result, words_out(&test)) ? compare(&test, result, how) : 1;
+		bool wanted = number++ % every == 0 && (!only || strstr(test.name, only));
+		const char *outcome = wanted ? run_test(module, &test, path, mode, result, counts) : "skipped";
+		if (file) {
+			fprintf(file, "%s\t%s\n", outcome, test.name);
+			fflush(file);
 		}
 		test_fini(&test);
 	}
+	if (file)
+		fclose(file);
 	cuModuleUnload(module);
 	free(result);
 }
@@ -338,7 +374,7 @@ int main(int argc, char **argv)
 {
 	CUdevice device;
 	CUcontext context;
-	struct counts counts = { 0, 0 };
+	struct counts counts = { 0, 0, 0 };
 	const char *modes = getenv("RUN_PTX_MODES");
 	char *text = argc > 1 ? read_file(argv[1]) : NULL;
 	if (!text) {
@@ -359,6 +395,9 @@ int main(int argc, char **argv)
 		modes = strchr(modes, ',') ? strchr(modes, ',') + 1 : NULL;
 	}
 	free(text);
-	printf("%u runs, %u failed\n", counts.tests, counts.failed);
+	printf("%u runs, %u failed", counts.tests, counts.failed);
+	if (counts.refused)
+		printf(", %u refused", counts.refused);
+	putchar('\n');
 	return counts.failed || !counts.tests;
 }

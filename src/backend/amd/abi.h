@@ -23,7 +23,7 @@
 enum { AMD_ABI = 0x414d0001 };           /* never CPU_ABI */
 enum { AMD_SHARED_MAX = 64 << 10 };      /* bytes of LDS a block */
 enum { AMD_BARRIER_BYTES = 224 };        /* of which the device library may take so many */
-enum { AMD_PADDED_THREADS_MAX = 512 };   /* of the program's, a block, in the padded form */
+enum { AMD_PADDED_THREADS_MAX = 512 };   /* of the program's, a block, in the padded form; larger blocks have two warps to a wave */
 
 /* One launch; copied behind the parameters. */
 struct amd_launch {
