@@ -38,20 +38,41 @@ static LLVMValueRef quotient(struct emitter *e, LLVMValueRef a, LLVMValueRef b, 
 	return remainder ? LLVMBuildURem(e->b, a, b, "") : LLVMBuildUDiv(e->b, a, b, "");
 }
 
-/* Threads of a chunk that lie in one row: number them from the row of lane 0, in scalar code. */
-static LLVMValueRef row_index(struct emitter *e, LLVMValueRef thread, unsigned axis)
+/* Where a piece begins, along an axis, in scalar code, if its threads lie in one row. A group begins with a row, or rows with groups: how far
+ * into its row a chunk lies is then known, and that rows of the group have the same columns is seen in the code. */
+static LLVMValueRef row_begin(struct emitter *e, unsigned axis)
+{
+	const uint32_t *block = e->ir->options.block;
+	unsigned at = e->piece == PIECE_CHUNK || e->piece == PIECE_BASE ? e->chunk * e->width : 0;
+	LLVMValueRef thread = e->first_thread, row;
+	if (e->lanes % block[0] == 0) {
+		if (axis == 0)
+			return u32(e, at % block[0]);
+		row = add_(e, LLVMBuildUDiv(e->b, thread, u32(e, block[0]), ""), u32(e, at / block[0]));
+	} else if (block[0] % e->lanes == 0) {
+		if (axis == 0)
+			return add_(e, LLVMBuildURem(e->b, thread, u32(e, block[0]), ""), u32(e, at));
+		row = LLVMBuildUDiv(e->b, thread, u32(e, block[0]), "");
+	} else {
+		thread = add_(e, thread, u32(e, at));
+		if (axis == 0)
+			return LLVMBuildURem(e->b, thread, u32(e, block[0]), "");
+		row = LLVMBuildUDiv(e->b, thread, u32(e, block[0]), "");
+	}
+	if (axis == 2)
+		return LLVMBuildUDiv(e->b, row, u32(e, block[1]), "");
+	return block[2] == 1 ? row : LLVMBuildURem(e->b, row, u32(e, block[1]), "");
+}
+
+static LLVMValueRef row_index(struct emitter *e, unsigned axis)
 {
 	unsigned lanes = e->w;
-	const uint32_t *block = e->ir->options.block;
-	LLVMValueRef lane_numbers[MAX_WIDTH], r = lane_get(e, thread, 0);
+	LLVMValueRef lane_numbers[MAX_WIDTH], r;
 	e->w = 1;
-	if (axis == 0)
-		r = quotient(e, r, u32(e, block[0]), true);
-	else if (axis == 1)
-		r = quotient(e, quotient(e, r, u32(e, block[0]), false), u32(e, block[1]), true);
-	else
-		r = quotient(e, r, u32(e, block[0] * block[1]), false);
+	r = row_begin(e, axis);
 	e->w = lanes;
+	if (lanes == 1)
+		return r;
 	for (unsigned i = 0; i < lanes; i++)
 		lane_numbers[i] = LLVMConstInt(LLVMInt32TypeInContext(e->context), i, false);
 	return axis == 0 ? add_(e, splat(e, r), LLVMConstVector(lane_numbers, lanes)) : splat(e, r);
@@ -67,8 +88,8 @@ static LLVMValueRef thread_axis(struct emitter *e, unsigned axis)
 		return u32(e, 0);
 	if (block[0] && block[1] == 1 && block[2] == 1)
 		return thread;
-	if (e->w > 1 && block[0] && block[0] % e->w == 0)
-		return row_index(e, thread, axis);
+	if (e->lanes > 1 && block[0] && block[0] % e->width == 0)
+		return row_index(e, axis);
 	if (axis == 0)
 		return quotient(e, thread, x, true);
 	if (axis == 1)

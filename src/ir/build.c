@@ -50,6 +50,32 @@ static void analyze(struct ir_func *func)
 	ir_analyze(func);
 }
 
+static void take_lanes(struct ir_func *func, unsigned lanes)
+{
+	func->options.lanes = (uint8_t)lanes;
+	ir_choose_lanes(func);
+	analyze(func);
+}
+
+static bool has_divergence(const struct ir_func *func)
+{
+	for (uint32_t i = 0; i < func->order_count; i++)
+		if (func->blocks.data[func->order[i]].divergent)
+			return true;
+	return false;
+}
+
+/* Where barriers are there, they must have cut the kernel: a fiber's group is a warp. */
+static void jam(struct ir_func *func)
+{
+	unsigned lanes = func->flags_used & ISA_BARRIER && !func->region_count ? 0 : ir_jam_lanes(func);
+	if (!lanes)
+		return;
+	take_lanes(func, lanes);
+	if (has_divergence(func))
+		take_lanes(func, 0);
+}
+
 struct ir_func *ir_build(struct arena *arena, const struct ptx_module *module, const struct ptx_function *kernel,
 			 const struct compile_options *options, struct ptx_diagnostic *diagnostic)
 {
@@ -85,6 +111,7 @@ struct ir_func *ir_build(struct arena *arena, const struct ptx_module *module, c
 	}
 	if (ir_may_have_regions(func))
 		ir_find_regions(func);
+	jam(func);
 	return func;
 }
 

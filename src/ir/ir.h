@@ -8,6 +8,7 @@
  *                    nan.c       which floats' NaNs are not the GPU's yet
  *                    progress.c  loops that wait for other threads
  *                    region.c    the parts of a kernel between barriers
+ *     ir_jam_lanes()   jam.c       several warps together, where loops do little
  *     ir_add_lane_loops()  lane_loop.c  parts that lanes go through one after the other
  *     ir_print()     print.c     DRAGOMAN_DUMP=ir
  *
@@ -188,6 +189,8 @@ void ir_build_ssa(struct ir_func *func, uint32_t variable_count, const enum ptx_
 void ir_undo_ssa(struct ir_func *func);     /* back to variables: blocks may be changed, ir_find_order() and ir_build_ssa() follow */
 /* Puts loops around parts where lanes do better one by one, for the analysed function: true where it did, and all must be built again. */
 bool ir_add_lane_loops(struct ir_func *func);
+/* How many lanes the analysed function does better with, of several warps (jam.c); 0: it does as it is. */
+unsigned ir_jam_lanes(const struct ir_func *func);
 void ir_choose_lanes(struct ir_func *func); /* width and chunks, from the options and what the kernel does */
 void ir_analyze(struct ir_func *func);
 /* Finds loops that wait; true where lanes of a group may wait for one another, in such a loop or at barriers on ways of their own, so

@@ -156,6 +156,41 @@ static void test_warp_sum(void **state)
 	free(llvm);
 }
 
+/* ---- several warps together ------------------------------------------------------------------------------------------------ */
+
+/* c[row][column] = sum of a[row][k] b[k][column], 16 by 16 threads. */
+#define MATRICES(MORE)                                                                                                 \
+	"mov.u32 %r3, %tid.y;\nmov.u32 %r4, 0;\nmov.f32 %f1, 0f00000000;\nmul.wide.u32 %rd6, %r3, 64;\nadd.s64 %rd6, %rd1, %rd6;\n" \
+	"again: mul.wide.u32 %rd7, %r4, 64;\nadd.s64 %rd7, %rd4, %rd7;\nmul.wide.u32 %rd8, %r4, 4;\nadd.s64 %rd8, %rd6, %rd8;\nld.global.f32 %f2, [%rd8];\nld.global.f32 %f3, [%rd7];\nfma.rn.f32 %f1, %f2, %f3, %f1;\n" MORE              \
+	"add.s32 %r4, %r4, 1;\nsetp.lt.s32 %p1, %r4, %r1;\n@%p1 bra again;\n" \
+	"st.global.f32 [%rd5], %f1;\n"
+
+static void test_jam(void **state)
+{
+	(void)state;
+	char *ir = dump(HEAD MATRICES("") TAIL, shape(16, 16, 0), "ir"), *llvm = dump(HEAD MATRICES("") TAIL, shape(16, 16, 0), "llvm");
+	assert_line(ir, "kernel", "lanes 64, width 8");
+	assert_int_equal(count(llvm, "call <8 x float> @llvm.fma"), 8);
+	const char *loop = strstr(llvm, "\nblock2:"), *end = loop ? strstr(loop, "\n\n") : NULL;
+	assert_non_null(end);
+	char *body = strndup(loop, (size_t)(end - loop));
+	assert_int_equal(count(body, "load <8 x float>"), 2); /* four rows share two vectors of b */
+	assert_int_equal(count(body, "load float") + count(body, "load i32"), 4);
+	free(body);
+	free(ir);
+	free(llvm);
+	/* not where the warp shows, lanes part, or threads are no multiple of so many */
+	ir = dump(HEAD MATRICES("mov.u32 %r5, %laneid;\nst.global.u32 [%rd5], %r5;\n") TAIL, shape(16, 16, 0), "ir");
+	assert_null(strstr(ir, "lanes 64"));
+	free(ir);
+	ir = dump(HEAD MATRICES("setp.gt.u32 %p2, %r2, 3;\n@%p2 bra skip;\nst.global.u32 [%rd5], %r3;\nskip: ") TAIL, shape(16, 16, 0), "ir");
+	assert_null(strstr(ir, "lanes 64"));
+	free(ir);
+	ir = dump(HEAD MATRICES("") TAIL, shape(16, 6, 0), "ir");
+	assert_null(strstr(ir, "lanes 64"));
+	free(ir);
+}
+
 /* ---- expf --------------------------------------------------------------------------------------------------------------- */
 
 /* The rounding down in it is of a number from 0 to 1: no double is needed. */
@@ -198,7 +233,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lane_and_warp), cmocka_unit_test(test_zeros_in_loops), cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_joined_bits), cmocka_unit_test(test_warp_sum), cmocka_unit_test(test_rounded_down),
+		cmocka_unit_test(test_joined_bits), cmocka_unit_test(test_warp_sum), cmocka_unit_test(test_rounded_down), cmocka_unit_test(test_jam),
 		cmocka_unit_test(test_wmma),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
