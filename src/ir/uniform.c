@@ -293,6 +293,12 @@ bool ir_stride_is_far(int64_t stride)
 /* A value of `from` bits read as signed or not, as one of more bits. */
 static struct ir_shape shape_widened(struct ir_shape a, unsigned from, bool is_signed)
 {
+	if (a.low < lowest(from) || a.high > highest(from)) { /* of a wider register: its low bits are meant */
+		a.low = lowest(from);
+		a.high = highest(from);
+		if (a.kind == IR_AFFINE && a.stride)
+			a.kind = IR_VARYING;
+	}
 	if (!is_signed && a.low < 0) {
 		a.low = 0;
 		a.high = from >= 63 ? INT64_MAX : (INT64_C(1) << from) - 1;
@@ -369,6 +375,17 @@ static bool differs_between_groups(const struct ptx_instruction *in)
 	return flags & (ISA_CONVERGENT | ISA_EFFECT | ISA_ATOMIC | ISA_UNIFORM);
 }
 
+/* As the row types the operand: the numbers that immediates stand for depend on it. */
+static unsigned operand_bits(const struct ptx_instruction *in, unsigned index)
+{
+	const struct isa_row *row = in->form->row;
+	enum ptx_type type = in->form->types[0];
+	if (index < row->operand_count)
+		type = row->operands[index].type ? (enum ptx_type)row->operands[index].type : in->form->types[row->operands[index].type_slot];
+	unsigned bits = ptx_type_bits(type);
+	return bits && bits < 64 ? bits : 64;
+}
+
 static struct ir_shape shape_result(struct uniform *u, const struct ir_inst *inst, unsigned bits)
 {
 	const struct ptx_instruction *in = inst->ptx;
@@ -378,7 +395,7 @@ static struct ir_shape shape_result(struct uniform *u, const struct ir_inst *ins
 	unsigned count = 0;
 	for (unsigned i = 0; i < in->operand_count && count < ISA_MAX_OPERANDS; i++)
 		if (i >= row->operand_count || !row->operands[i].is_result || in->operands[i].kind == PTX_OP_ADDRESS)
-			a[count++] = operand_shape(u->func, inst, &in->operands[i], ptx_type_bits(type) ? ptx_type_bits(type) : 64);
+			a[count++] = operand_shape(u->func, inst, &in->operands[i], operand_bits(in, i));
 	for (unsigned i = 0; i < inst->use_count; i++)
 		if ((inst->uses[i].operand == &ir_carry_operand || inst->uses[i].operand == &ir_stack_operand) && count < ISA_MAX_OPERANDS)
 			a[count++] = value_shape(u->func, inst->uses[i].value);
