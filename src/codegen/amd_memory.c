@@ -19,6 +19,8 @@ static LLVMTypeRef pointer_type(struct emitter *e, unsigned space)
 static LLVMValueRef plus(struct emitter *e, LLVMValueRef pointer, int64_t offset)
 {
 	LLVMValueRef at = LLVMConstInt(int_type(e, 64), (uint64_t)offset, true);
+	if (offset > 0) /* without "in bounds" LLVM does not see that accesses are neighbours */
+		return LLVMBuildInBoundsGEP2(e->b, int_type(e, 8), pointer, &at, 1, "");
 	return offset ? LLVMBuildGEP2(e->b, int_type(e, 8), pointer, &at, 1, "") : pointer;
 }
 

@@ -346,10 +346,11 @@ static LLVMValueRef number_thread(struct emitter *e)
 		return LLVMBuildAdd(e->b, LLVMBuildMul(e->b, row, block_size(e, 0), ""), x, "thread");
 	}
 	LLVMBasicBlockRef threads = new_block(e, "threads");
-	LLVMValueRef lane = LLVMBuildAnd(e->b, x, i32_of(e, 63), ""), warp = LLVMBuildLShr(e->b, x, i32_of(e, 6), "");
-	LLVMValueRef thread = LLVMBuildOr(e->b, LLVMBuildShl(e->b, warp, i32_of(e, 5), ""), lane, "thread");
-	LLVMValueRef is_one = LLVMBuildICmp(e->b, LLVMIntULT, lane, i32_of(e, 32), "");
-	is_one = LLVMBuildAnd(e->b, is_one, LLVMBuildICmp(e->b, LLVMIntULT, thread, block_threads(e), ""), "");
+	LLVMValueRef lane = LLVMBuildAnd(e->b, x, i32_of(e, 31), ""), half = LLVMBuildLShr(e->b, x, i32_of(e, 1), "");
+	LLVMValueRef thread = LLVMBuildOr(e->b, LLVMBuildAnd(e->b, half, i32_of(e, ~31u), ""), lane, "thread");
+	LLVMValueRef is_one = LLVMBuildICmp(e->b, LLVMIntEQ, LLVMBuildAnd(e->b, x, i32_of(e, 32), ""), i32_of(e, 0), "");
+	if (!block[0] || block[0] * block[1] * block[2] % 32)
+		is_one = LLVMBuildAnd(e->b, is_one, LLVMBuildICmp(e->b, LLVMIntULT, thread, block_threads(e), ""), "");
 	LLVMBuildCondBr(e->b, is_one, threads, s->done);
 	LLVMPositionBuilderAtEnd(e->b, threads);
 	s->unit->kernel_flags |= KERNEL_PADDED;
@@ -603,7 +604,7 @@ static const struct target_hooks hooks = {
 	.call_library = amd_call_library,
 	.barrier = amd_barrier,
 	.approximate = amd_approximate,
-	.passes = "default<O2>",
+	.passes = "default<O2>,function(load-store-vectorizer)", /* again: what the code generator does before its own hides neighbours */
 };
 
 /* ---- the machines --------------------------------------------------------------------------------------------------------- */

@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""Looks at the code of four kernels: no scratch memory, shared memory in LDS, loads as wide as the program's, and how many
+instructions there are, beside the same kernel written in HIP and compiled by clang: check.py DRAGOMAN CLANG"""
+import os
+import re
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+# Threads of a block; bytes of LDS; instructions that must be there, by GPU.
+KERNELS = {
+    'saxpy': ('256', 0, {}),
+    'sgemm': ('16,16', 2048, {'gfx1100': ['ds_load', 'ds_store', 's_barrier'], 'gfx90a': ['ds_read', 'ds_write', 's_barrier']}),
+    'reduce': ('256', 128, {'gfx1100': ['global_load_b128', 'ds_bpermute_b32'], 'gfx90a': ['global_load_dwordx4', 'ds_bpermute_b32']}),
+    'blackscholes': ('256', 0, {'gfx1100': ['v_exp_f32', 'v_log_f32'], 'gfx90a': ['v_exp_f32', 'v_log_f32']}),
+}
+# Instructions for one of clang's. Beside what is alike, ours make NaNs the GPU's own where they are stored, and with waves of 64
+# send half of the lanes home.
+MOST = {'gfx1100': 1.15, 'gfx90a': 1.45}
+# Waits and hints of the scheduler's are not what a kernel computes.
+INSTRUCTION = re.compile(r'^\s+((?:v|s|ds|global|flat|scratch|buffer)_[a-z0-9_]+)', re.M)
+HINTS = ('s_waitcnt', 's_delay_alu', 's_nop', 's_clause', 's_sendmsg', 's_code_end')
+
+
+def instructions(text):
+    return [name for name in INSTRUCTION.findall(text) if not name.startswith(HINTS)]
+
+
+def run(command):
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+def main():
+    dragoman, clang = sys.argv[1:3]
+    bad = 0
+    for gpu, most in MOST.items():
+        hip = run([clang, '-x', 'hip', '--offload-arch=' + gpu, '-nogpulib', '-nogpuinc', '--cuda-device-only', '-O3', '-S', '-o', '-',
+                   os.path.join(HERE, 'kernels.hip')])
+        for kernel, (block, lds, wanted) in KERNELS.items():
+            ours = run([dragoman, 'ptx', '--target', gpu, '--block', block, '--dump', 'asm', os.path.join(HERE, kernel + '.ptx')])
+            theirs = hip.split('\n' + kernel + ':')[1].split('s_endpgm\n\t.section')[0]
+            names, count = instructions(ours), len(instructions(theirs))
+            why = [f'no {name}' for name in wanted.get(gpu, []) if not any(n.startswith(name) for n in names)]
+            why += [f'there is {name}' for name in sorted(set(names)) if name.startswith(('scratch_', 'flat_', 'buffer_load', 'buffer_store'))]
+            if '.amdhsa_private_segment_fixed_size 0\n' not in ours:
+                why.append('it takes scratch memory')
+            if f'.amdhsa_group_segment_fixed_size {lds}\n' not in ours:
+                why.append(f'its LDS is not {lds} bytes')
+            if len(names) > most * count:
+                why.append(f'more than {most} for one of clang\'s')
+            print(f'{gpu} {kernel}: {len(names)} instructions, {count} of clang\'s, {len(names) / count:.2f}', *why, sep='; ' if why else '')
+            bad += bool(why)
+    return bad > 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
