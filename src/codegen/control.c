@@ -224,6 +224,40 @@ static LLVMBasicBlockRef edge_block(struct emitter *e, uint32_t block, uint32_t 
 	return edge;
 }
 
+/* Do all lanes agree on the branch, and how? */
+static void count_votes(struct emitter *e, uint32_t condition, const struct lane_masks *from, LLVMValueRef *yes, LLVMValueRef *no)
+{
+	LLVMValueRef some = NULL, every = NULL;
+	if (votes_by_ends(e, condition, yes, no))
+		return;
+	e->piece = PIECE_CHUNK;
+	e->w = e->width;
+	for (e->chunk = 0; e->chunk < e->chunks; e->chunk++) {
+		LLVMValueRef c = condition_chunk(e, condition, e->chunk), in = c, out = c;
+		if (!from->full) {
+			in = LLVMBuildAnd(e->b, from->chunk[e->chunk], c, "");
+			out = LLVMBuildOr(e->b, LLVMBuildNot(e->b, from->chunk[e->chunk], ""), c, "");
+		}
+		some = some ? LLVMBuildOr(e->b, some, in, "") : in;
+		every = every ? LLVMBuildAnd(e->b, every, out, "") : out;
+	}
+	*yes = all_lanes(e, every);
+	*no = LLVMBuildNot(e->b, any_lane(e, some), "");
+}
+
+static void end_vote(struct emitter *e, uint32_t block, const struct lane_masks *from)
+{
+	const struct ir_block *b = &e->ir->blocks.data[block];
+	LLVMValueRef yes, no;
+	count_votes(e, b->condition, from, &yes, &no);
+	LLVMBasicBlockRef not_all = new_block(e, "vote"), way[3];
+	for (unsigned i = 0; i < 3; i++)
+		way[i] = edge_block(e, block, i, from);
+	LLVMBuildCondBr(e->b, yes, way[b->negated], not_all);
+	LLVMPositionBuilderAtEnd(e->b, not_all);
+	LLVMBuildCondBr(e->b, no, way[!b->negated], way[2]);
+}
+
 static void end_uniform(struct emitter *e, uint32_t block)
 {
 	struct emitter_state *s = e->state;
@@ -234,6 +268,10 @@ static void end_uniform(struct emitter *e, uint32_t block)
 		if (b->succs[0] != 1)
 			emit_edge(e, block, 0, &from);
 		LLVMBuildBr(e->b, node_entry(e, s->plan.nodes[block].next[0]));
+		return;
+	}
+	if (b->end == IR_END_VOTE) {
+		end_vote(e, block, &from);
 		return;
 	}
 	e->piece = PIECE_UNIFORM;
@@ -368,7 +406,7 @@ static bool is_worth_twice(struct emitter *e, uint32_t block)
 	const struct ir_block *b = &e->ir->blocks.data[block];
 	const struct plan *plan = &e->state->plan;
 	bool accesses = false;
-	if (!has_own_mask(e, block) || e->state->nodes[block].known || plan->nodes[block].skip == IR_NONE || b->end != IR_END_JUMP || b->succs[0] == 1 ||
+	if (!has_own_mask(e, block) || e->state->nodes[block].known || plan->nodes[block].skip == IR_NONE || b->end != IR_END_JUMP || b->succs[0] == 1 || b->rare ||
 	    fission_leads(e, plan->nodes[block].next[0]) || plan_dominates(plan, block, b->succs[0]) || heads_loop(e, block) ||
 	    b->insts.count * e->chunks > TWICE_MOST)
 		return false;

@@ -102,6 +102,8 @@ void emit_ld(struct emitter *e, const struct ptx_instruction *in)
 	}
 	struct address address = emit_address(e, operand(e, 1), in->form->space, ptx_type_bits(type) / 8 * count);
 	load_elements(e, address, lane_type(e, type), count, is_ordered(e), values);
+	if (in->form->space == PTX_SPACE_GLOBAL && !is_ordered(e))
+		prefetch_next(e, operand(e, 1), address);
 	if (has(e, MOD_acquire))
 		emit_memory_fence(e, LLVMAtomicOrderingAcquire, has(e, MOD_cta));
 	for (unsigned i = 0; i < count; i++)

@@ -59,7 +59,7 @@ static LLVMIntPredicate turned(LLVMIntPredicate predicate)
 }
 
 /* The comparison that makes the condition, if it is of that kind and its operands can be read where the builder stands. */
-static const struct ir_inst *find_comparison(struct emitter *e, uint32_t condition, struct ends *ends)
+static const struct ir_inst *find_any_comparison(struct emitter *e, uint32_t condition, struct ends *ends)
 {
 	const struct ir_value *v = &e->ir->values.data[condition];
 	if (v->block == IR_NONE || v->inst == IR_NONE || fission_crosses(e, condition, e->state->node) ||
@@ -87,6 +87,16 @@ static const struct ir_inst *find_comparison(struct emitter *e, uint32_t conditi
 	    !ends->shape.stride || ends->index->kind != PTX_OP_REGISTER ||
 	    ptx_type_bits(ends->index->reg->type) != ptx_type_bits(ends->type))
 		return NULL;
+	return inst;
+}
+
+/* … where the range says that nothing comes round. */
+static const struct ir_inst *find_comparison(struct emitter *e, uint32_t condition, struct ends *ends)
+{
+	const struct ir_inst *inst = find_any_comparison(e, condition, ends);
+	if (!inst)
+		return NULL;
+	bool is_signed = ends->type == PTX_S32 || ends->type == PTX_S64;
 	/* signed numbers that do not come round; as unsigned ones, none below zero */
 	int64_t most = ptx_type_bits(ends->type) == 64 ? INT64_MAX : INT32_MAX;
 	if ((ends->shape.low <= -most && ends->shape.high >= most) || (!is_signed && ends->shape.low < 0))
@@ -141,4 +151,57 @@ bool ends_of_branch(struct emitter *e, uint32_t condition, bool negated, LLVMVal
 	*any = negated ? no : yes;
 	*all = LLVMBuildNot(e->b, negated ? yes : no, "");
 	return true;
+}
+
+/* ---- votes -------------------------------------------------------------------------------------------------------------- */
+
+/* Where first and last lane say the same, and nothing comes round between them, all lanes do. */
+static bool vote_of_comparison(struct emitter *e, uint32_t condition, LLVMValueRef *yes, LLVMValueRef *no)
+{
+	struct ends ends;
+	const struct ir_inst *inst = find_any_comparison(e, condition, &ends);
+	if (!inst || ends.predicate == LLVMIntEQ || ends.predicate == LLVMIntNE)
+		return false;
+	bool is_signed = ends.type == PTX_S32 || ends.type == PTX_S64, up = ends.shape.stride > 0;
+	LLVMValueRef first = read_scalar(e, inst, ends.index, ends.type), bound = read_scalar(e, inst, ends.bound, ends.type);
+	LLVMValueRef last = LLVMBuildAdd(e->b, first, LLVMConstInt(LLVMTypeOf(first), (uint64_t)ends.shape.stride * (e->lanes - 1), 0), "");
+	LLVMValueRef of_first = LLVMBuildICmp(e->b, ends.predicate, first, bound, "");
+	LLVMValueRef of_last = LLVMBuildICmp(e->b, ends.predicate, last, bound, "");
+	LLVMIntPredicate order = is_signed ? (up ? LLVMIntSLE : LLVMIntSGE) : (up ? LLVMIntULE : LLVMIntUGE);
+	LLVMValueRef in_order = LLVMBuildICmp(e->b, order, first, last, "");
+	*yes = LLVMBuildAnd(e->b, in_order, LLVMBuildAnd(e->b, of_first, of_last, ""), "");
+	*no = LLVMBuildAnd(e->b, in_order, LLVMBuildNot(e->b, LLVMBuildOr(e->b, of_first, of_last, ""), ""), "");
+	return true;
+}
+
+static bool vote_of(struct emitter *e, uint32_t condition, unsigned depth, LLVMValueRef *yes, LLVMValueRef *no)
+{
+	LLVMValueRef other_yes, other_no;
+	const struct ir_value *v = &e->ir->values.data[condition];
+	if (v->shape.kind == IR_UNIFORM) {
+		e->piece = PIECE_UNIFORM;
+		e->w = 1;
+		*yes = read_uniform(e, condition);
+		*no = LLVMBuildNot(e->b, *yes, "");
+		return true;
+	}
+	if (vote_of_comparison(e, condition, yes, no))
+		return true;
+	if (!depth || v->block != e->state->node || v->inst == IR_NONE)
+		return false;
+	const struct ir_inst *inst = &e->ir->blocks.data[v->block].insts.data[v->inst];
+	if (inst->op != IR_PTX || inst->ptx->guard || inst->use_count != 2 || inst->uses[0].value == IR_NONE || inst->uses[1].value == IR_NONE)
+		return false;
+	unsigned opcode = inst->ptx->form->row->opcode_id;
+	if ((opcode != OP_or && opcode != OP_and) || inst->ptx->operands[1].negated || inst->ptx->operands[2].negated ||
+	    !vote_of(e, inst->uses[0].value, depth - 1, yes, no) || !vote_of(e, inst->uses[1].value, depth - 1, &other_yes, &other_no))
+		return false;
+	*yes = opcode == OP_or ? LLVMBuildOr(e->b, *yes, other_yes, "") : LLVMBuildAnd(e->b, *yes, other_yes, "");
+	*no = opcode == OP_or ? LLVMBuildAnd(e->b, *no, other_no, "") : LLVMBuildOr(e->b, *no, other_no, "");
+	return true;
+}
+
+bool votes_by_ends(struct emitter *e, uint32_t condition, LLVMValueRef *yes, LLVMValueRef *no)
+{
+	return vote_of(e, condition, 4, yes, no);
 }

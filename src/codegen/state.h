@@ -126,6 +126,7 @@ LLVMValueRef mask_of(struct emitter *e, const struct lane_masks *masks, unsigned
 LLVMValueRef any_of(struct emitter *e, const struct lane_masks *masks);
 
 /* ends.c: false where they cannot be told from the first lane and the last. */
+bool votes_by_ends(struct emitter *e, uint32_t condition, LLVMValueRef *yes, LLVMValueRef *no); /* all lanes', no lane's; or not told */
 bool ends_of_branch(struct emitter *e, uint32_t condition, bool negated, LLVMValueRef *any, LLVMValueRef *all);
 
 /* lane_loop.c: IR_LANE_… */

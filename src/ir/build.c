@@ -69,11 +69,21 @@ static bool has_divergence(const struct ir_func *func)
 static void jam(struct ir_func *func)
 {
 	unsigned lanes = func->flags_used & ISA_BARRIER && !func->region_count ? 0 : ir_jam_lanes(func);
-	if (!lanes)
+	if (!lanes || func->lane_loops)
 		return;
 	take_lanes(func, lanes);
 	if (has_divergence(func))
 		take_lanes(func, 0);
+}
+
+/* After a change to the blocks. */
+static void build_again(struct ir_func *func)
+{
+	ir_undo_ssa(func);
+	ir_find_order(func);
+	ir_build_ssa(func, (uint32_t)func->flatten->types.count, func->flatten->types.data);
+	analyze(func);
+	ir_find_waiting(func);
 }
 
 struct ir_func *ir_build(struct arena *arena, const struct ptx_module *module, const struct ptx_function *kernel,
@@ -102,13 +112,10 @@ struct ir_func *ir_build(struct arena *arena, const struct ptx_module *module, c
 		ir_choose_lanes(func);
 		ir_analyze(func);
 	}
-	if (ir_add_lane_loops(func)) {
-		ir_undo_ssa(func);
-		ir_find_order(func);
-		ir_build_ssa(func, (uint32_t)flatten->types.count, flatten->types.data);
-		analyze(func);
-		ir_find_waiting(func);
-	}
+	if (ir_keep_together(func))
+		build_again(func);
+	if (ir_add_lane_loops(func))
+		build_again(func);
 	if (ir_may_have_regions(func))
 		ir_find_regions(func);
 	jam(func);

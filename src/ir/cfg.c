@@ -176,7 +176,7 @@ static void simplify_ends(struct ir_func *func)
 	skip_to_exit(func);
 	for (size_t i = 0; i < func->blocks.count; i++) {
 		struct ir_block *b = &func->blocks.data[i];
-		if (b->end != IR_END_BRANCH || b->succs[0] != b->succs[1])
+		if ((b->end != IR_END_BRANCH && b->end != IR_END_VOTE) || b->succs[0] != b->succs[1])
 			continue;
 		b->end = IR_END_JUMP;
 		b->succ_count = 1;

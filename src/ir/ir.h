@@ -8,6 +8,7 @@
  *                    nan.c       which floats' NaNs are not the GPU's yet
  *                    progress.c  loops that wait for other threads
  *                    region.c    the parts of a kernel between barriers
+ *     ir_keep_together()   together.c   fast copies of parts where lanes nearly always go the same way
  *     ir_jam_lanes()   jam.c       several warps together, where loops do little
  *     ir_add_lane_loops()  lane_loop.c  parts that lanes go through one after the other
  *     ir_print()     print.c     DRAGOMAN_DUMP=ir
@@ -118,6 +119,7 @@ struct ir_phi {
 enum ir_end {
 	IR_END_JUMP,    /* successors[0] */
 	IR_END_BRANCH,  /* guard true: successors[0], else successors[1]; condition is a value, maybe negated */
+	IR_END_VOTE,    /* all lanes that are here would take a branch on the condition: succs[0]; none: succs[1]; else succs[2] (together.c) */
 	IR_END_SWITCH,  /* brx.idx: successors[index]; the condition is the index */
 	IR_END_EXIT     /* the virtual exit block only: threads are done */
 };
@@ -134,6 +136,7 @@ struct ir_block {
 	bool divergent;             /* the branch, by ir_analyze() */
 	bool join;                  /* lanes of one group may arrive here along different edges */
 	bool parts;                 /* threads of one block may leave along different edges (region.c) */
+	bool fast, rare;            /* a copy for when lanes stay together; what there is such a copy of (together.c) */
 	bool one_lane;              /* in a lane loop: it is one lane that runs it, and no others join it */
 	bool after_barrier;         /* what follows a barrier: its only predecessor ends with one */
 	uint32_t region;            /* number in func->leaders; IR_NONE: the exit, or the kernel has no regions */
@@ -174,7 +177,8 @@ struct ir_func {
 	bool alone;                    /* a block is one group: it meets nobody at a barrier */
 	uint32_t *leaders;             /* blocks that regions begin with: [0] is the entry */
 	uint32_t region_count;         /* 0: barriers switch fibers */
-	uint32_t array_count;          /* of lane loops */
+	bool lane_loops;               /* there are such */
+	uint32_t array_count;          /* of theirs */
 	bool calls;                    /* calls functions that could not be inlined: pointers, recursion */
 	uint32_t kernel_flags;         /* KERNEL_… */
 	struct flatten *flatten;       /* instances and objects: ir_find_object() */
@@ -187,6 +191,8 @@ void ir_destroy(struct ir_func *func); /* what is not the arena's */
 void ir_find_order(struct ir_func *func);   /* order, loops, idom, ipdom; drops unreachable blocks */
 void ir_build_ssa(struct ir_func *func, uint32_t variable_count, const enum ptx_type *variable_types);
 void ir_undo_ssa(struct ir_func *func);     /* back to variables: blocks may be changed, ir_find_order() and ir_build_ssa() follow */
+/* Copies parts where lanes nearly always go the same way; as the next one. */
+bool ir_keep_together(struct ir_func *func);
 /* Puts loops around parts where lanes do better one by one, for the analysed function: true where it did, and all must be built again. */
 bool ir_add_lane_loops(struct ir_func *func);
 /* How many lanes the analysed function does better with, of several warps (jam.c); 0: it does as it is. */

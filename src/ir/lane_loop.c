@@ -137,7 +137,7 @@ static bool is_allowed_block(struct ir_func *func, uint32_t block)
 	for (uint32_t l = b->loop; l != IR_NONE; l = func->loops.data[l].parent)
 		if (func->loops.data[l].waits || func->loops.data[l].irreducible)
 			return false;
-	if (b->after_barrier)
+	if (b->after_barrier || b->end == IR_END_VOTE)
 		return false;
 	for (size_t j = 0; j < b->insts.count; j++)
 		if (!is_allowed(func, &b->insts.data[j]))
@@ -231,6 +231,8 @@ static bool is_worth_it(struct ir_func *func, const struct part *part, uint32_t 
 	struct cost cost = { 0 };
 	for (uint32_t i = 0; i < part->count; i++)
 		add_block(func, part, part->blocks[i], depth, &cost);
+	if (block_of(func, part->entry)->rare) /* what there is a fast copy of had better be short */
+		return cost.scattered;
 	return cost.scattered && cost.scattered >= cost.streams && cost.scalar < cost.vector;
 }
 
@@ -284,11 +286,20 @@ static bool try_part(struct ir_func *func, uint32_t entry, uint32_t exit, const 
 	return is_worth_it(func, part, depth_of(func, block_of(func, entry)->loop) - (heads_loop(func, entry) ? 1 : 0));
 }
 
+/* Do lanes leave the loop by branches of its own? */
+static bool parts_lanes(struct ir_func *func, const struct ir_loop *loop)
+{
+	for (uint32_t i = loop->first; loop->divergent && i <= loop->last; i++)
+		if (block_of(func, func->order[i])->divergent)
+			return true;
+	return false;
+}
+
 /* The largest part around the loop; `trial` is room. */
 static bool choose_part(struct ir_func *func, uint32_t l, const bool *taken, struct part *part, struct part *trial)
 {
 	const struct ir_loop *loop = &func->loops.data[l];
-	if (!loop->divergent || loop->irreducible || loop->waits || !try_part(func, loop->header, exit_of(func, loop->header, l), taken, part))
+	if (!parts_lanes(func, loop) || loop->irreducible || loop->waits || !try_part(func, loop->header, exit_of(func, loop->header, l), taken, part))
 		return false;
 	for (bool grown = true; grown;) {
 		uint32_t up = block_of(func, part->entry)->idom, down = part->exit;
@@ -571,5 +582,6 @@ bool ir_add_lane_loops(struct ir_func *func)
 		vec_fini(&lists[i].in);
 		vec_fini(&lists[i].out);
 	}
+	func->lane_loops = count;
 	return count;
 }

@@ -399,6 +399,8 @@ static struct ir_shape shape_result(struct uniform *u, const struct ir_inst *ins
 	for (unsigned i = 0; i < inst->use_count; i++)
 		if ((inst->uses[i].operand == &ir_carry_operand || inst->uses[i].operand == &ir_stack_operand) && count < ISA_MAX_OPERANDS)
 			a[count++] = value_shape(u->func, inst->uses[i].value);
+	if (inst->one_lane && row->flags & ISA_ATOMIC)
+		return shape_of(u->func->whole_block ? IR_VARYING : IR_UNIFORM, bits);
 	if (row->flags & ISA_VARYING)
 		return shape_of(IR_VARYING, bits);
 	if (u->func->whole_block && differs_between_groups(in))
@@ -411,7 +413,7 @@ static struct ir_shape shape_result(struct uniform *u, const struct ir_inst *ins
 	if (row->flags & ISA_BARRIER) /* a reduction over all threads that meet */
 		return shape_of(IR_UNIFORM, bits);
 	if (row->flags & (ISA_ATOMIC | ISA_CALL))
-		return shape_of(inst->one_lane && !u->func->whole_block ? IR_UNIFORM : IR_VARYING, bits);
+		return shape_of(IR_VARYING, bits);
 	if (row->flags & ISA_READS) {
 		bool own = in->form->space == PTX_SPACE_LOCAL || shape_pure(a, count, bits).kind != IR_UNIFORM;
 		if (in->form->space == PTX_SPACE_PARAM && in->operand_count > 1 && in->operands[1].kind == PTX_OP_ADDRESS &&
@@ -660,6 +662,8 @@ static void mark_joins(struct uniform *u, uint32_t branch)
 static void visit_end(struct uniform *u, uint32_t block)
 {
 	struct ir_block *b = &u->func->blocks.data[block];
+	if (b->end == IR_END_VOTE && !u->func->whole_block)
+		return; /* the group goes one way; groups may go different ones */
 	if (b->divergent || b->condition == IR_NONE || value_shape(u->func, b->condition).kind == IR_UNIFORM)
 		return;
 	b->divergent = true;

@@ -90,10 +90,61 @@ static void test_vector_rounds(void **state)
 	}
 }
 
+/* ---- lanes that stay together (src/ir/together.c) --------------------------------------------------------------------------- */
+
+/* A loop over a grid: lanes go different numbers of rounds, in the last group. */
+#define GRID(STEP, BODY)                                                                                               \
+	"setp.ge.s32 %p1, %r2, %r1;\n@%p1 bra done;\nmov.u32 %r3, %r2;\nagain: mul.wide.s32 %rd6, %r3, 4;\nadd.s64 %rd7, %rd1, %rd6;\n" \
+	BODY "add.s32 %r3, %r3, " STEP ";\nsetp.lt.s32 %p2, %r3, %r1;\n@%p2 bra again;\ndone: "
+
+static void test_grid_loop(void **state)
+{
+	(void)state;
+	static const char text[] = HEAD GRID("4096", "ld.global.f32 %f1, [%rd7];\nadd.f32 %f1, %f1, %f1;\nst.global.f32 [%rd7], %f1;\n") TAIL;
+	char *ir = dump(text, shape(256, 1, 0), "ir"), *llvm = dump(text, shape(256, 1, 0), "llvm");
+	assert_int_equal(count(ir, "    vote"), 2); /* before the loop and in it */
+	assert_true(strstr(llvm, "load <8 x float>") && strstr(llvm, "store <8 x"));
+	assert_int_equal(count(llvm, "@llvm.prefetch.p0(ptr"), 2); /* its declaration, and one of the next round's line */
+	free(ir);
+	free(llvm);
+	/* nearer rows the machine finds by itself */
+	llvm = dump(HEAD GRID("256", "ld.global.f32 %f1, [%rd7];\nadd.f32 %f1, %f1, %f1;\nst.global.f32 [%rd7], %f1;\n") TAIL, shape(256, 1, 0), "llvm");
+	assert_int_equal(count(llvm, "@llvm.prefetch"), 0);
+	free(llvm);
+}
+
+/* Elements by their number: without a mask but in one group, also where a row and a column are asked for together. */
+static void test_guard(void **state)
+{
+	(void)state;
+	char *llvm = dump(HEAD "setp.ge.s32 %p1, %r2, %r1;\nmov.u32 %r3, %ctaid.y;\nsetp.ge.s32 %p2, %r3, %r1;\nor.pred %p3, %p1, %p2;\n"
+			       "@%p3 bra done;\nld.global.f32 %f1, [%rd4];\nst.global.f32 [%rd5], %f1;\ndone: " TAIL, shape(256, 1, 0), "llvm");
+	assert_int_equal(count(llvm, "= load <8 x i32>") + count(llvm, "= load <8 x float>"), 1);
+	assert_int_equal(count(llvm, "@llvm.masked.load.v8f32.p0(ptr") + count(llvm, "@llvm.masked.load.v8i32.p0(ptr"), 2); /* with its declaration */
+	free(llvm);
+}
+
+/* What data decide, and what picks a lane, is there once. */
+static void test_no_vote(void **state)
+{
+	(void)state;
+	static const char *const texts[] = {
+		HEAD "ld.global.u32 %r3, [%rd4];\nsetp.ge.s32 %p1, %r3, %r1;\n@%p1 bra done;\nst.global.u32 [%rd5], %r3;\ndone: " TAIL,
+		HEAD "setp.ne.s32 %p1, %r2, %r1;\n@%p1 bra done;\nst.global.u32 [%rd5], %r1;\ndone: " TAIL,
+		HEAD ROUNDS("fma.rn.f32 %f1, %f1, %f3, %f3;\n") TAIL,
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
+		char *ir = dump(texts[i], shape(256, 1, 0), "ir");
+		assert_int_equal(count(ir, "    vote"), 0);
+		free(ir);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_scattered_rounds), cmocka_unit_test(test_vector_rounds),
+		cmocka_unit_test(test_scattered_rounds), cmocka_unit_test(test_vector_rounds), cmocka_unit_test(test_grid_loop),
+		cmocka_unit_test(test_guard), cmocka_unit_test(test_no_vote),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

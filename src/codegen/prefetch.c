@@ -1,0 +1,121 @@
+/* Loops that step over memory by more than the machine's prefetchers follow: loops over a grid, a row of 32 lanes here and the next
+ * one far away. Each round asks for what the next one will read: lanes side by side, at an address that goes on by a constant
+ * (Mowry, Lam and Gupta, "Design and Evaluation of a Compiler Algorithm for Prefetching", 1992). */
+#include "codegen/memory.h"
+#include "codegen/state.h"
+
+#include "isa_emit.h"
+
+enum {
+	NEAREST = 8 << 10, /* bytes: nearer ones the machine finds itself, or they are in its caches */
+	LINE = 64,
+	DEEPEST = 6
+};
+
+static const struct ir_inst *definition(struct emitter *e, uint32_t value)
+{
+	const struct ir_value *v = &e->ir->values.data[value];
+	return v->inst == IR_NONE ? NULL : &e->ir->blocks.data[v->block].insts.data[v->inst];
+}
+
+static bool in_loop(struct emitter *e, const struct ir_loop *loop, uint32_t block)
+{
+	return e->ir->blocks.data[block].order >= loop->first && e->ir->blocks.data[block].order <= loop->last;
+}
+
+static bool find_step(struct emitter *e, const struct ir_loop *loop, uint32_t value, unsigned depth, int64_t *step);
+
+static bool operand_step(struct emitter *e, const struct ir_loop *loop, const struct ir_inst *inst, unsigned index, unsigned depth, int64_t *step)
+{
+	const struct ptx_operand *op = &inst->ptx->operands[index];
+	*step = 0;
+	if (op->kind != PTX_OP_REGISTER)
+		return op->kind == PTX_OP_IMMEDIATE;
+	for (unsigned u = 0; u < inst->use_count; u++)
+		if (inst->uses[u].operand == op)
+			return find_step(e, loop, inst->uses[u].value, depth, step);
+	return false;
+}
+
+static bool find_constant(struct emitter *e, const struct ir_inst *inst, unsigned index, int64_t *constant)
+{
+	const struct ptx_operand *op = &inst->ptx->operands[index];
+	*constant = (int64_t)op->bits;
+	for (unsigned u = 0; u < inst->use_count; u++)
+		if (inst->uses[u].operand == op && inst->uses[u].value != IR_NONE) {
+			const struct ir_shape shape = e->ir->values.data[inst->uses[u].value].shape;
+			*constant = shape.low;
+			return shape.kind == IR_UNIFORM && shape.low == shape.high;
+		}
+	return op->kind == PTX_OP_IMMEDIATE;
+}
+
+/* By how much the value has grown a round later. */
+static bool find_step(struct emitter *e, const struct ir_loop *loop, uint32_t value, unsigned depth, int64_t *step)
+{
+	int64_t other, factor;
+	*step = 0;
+	if (value == IR_NONE || e->ir->values.data[value].block == IR_NONE || !in_loop(e, loop, e->ir->values.data[value].block))
+		return true;
+	const struct ir_value *v = &e->ir->values.data[value];
+	const struct ir_inst *inst = definition(e, value);
+	if (!depth)
+		return false;
+	if (!inst) { /* a phi of the loop's: what comes back is so much more */
+		const struct ir_block *b = &e->ir->blocks.data[v->block];
+		for (size_t q = 0; v->block == loop->header && q < b->phis.count; q++)
+			for (size_t p = 0; b->phis.data[q].value == value && p < b->preds.count; p++) {
+				uint32_t back = b->phis.data[q].arguments[p];
+				if (!in_loop(e, loop, b->preds.data[p]))
+					continue;
+				const struct ir_inst *add = back == IR_NONE ? NULL : definition(e, back);
+				if (!add || add->op != IR_PTX || add->ptx->guard || add->ptx->form->row->opcode_id != OP_add || add->use_count > 2)
+					return false;
+				bool first = add->uses[0].value == value && add->uses[0].operand == &add->ptx->operands[1];
+				return first && find_constant(e, add, 2, step);
+			}
+		return false;
+	}
+	if (inst->op != IR_PTX || inst->ptx->guard || inst->def_count != 1)
+		return false;
+	switch (inst->ptx->form->row->opcode_id) {
+	case OP_add:
+		if (!operand_step(e, loop, inst, 1, depth - 1, step) || !operand_step(e, loop, inst, 2, depth - 1, &other))
+			return false;
+		*step += other;
+		return true;
+	case OP_mul:
+	case OP_shl:
+		if (!operand_step(e, loop, inst, 1, depth - 1, step) || !find_constant(e, inst, 2, &factor) || factor < 0 || factor > 1 << 16)
+			return false;
+		*step *= inst->ptx->form->row->opcode_id == OP_mul ? factor : INT64_C(1) << (factor & 31);
+		return true;
+	case OP_cvt:
+	case OP_cvta:
+	case OP_mov:
+		return operand_step(e, loop, inst, 1, depth - 1, step);
+	default:
+		return false;
+	}
+}
+
+void prefetch_next(struct emitter *e, const struct ptx_operand *op, struct address address)
+{
+	const struct ir_block *b = &e->ir->blocks.data[e->state->node];
+	int64_t step = 0, bytes = address.stride * e->width;
+	if (!b->fast || b->loop == IR_NONE || address.kind != ADDRESS_STRIDED || bytes <= 0 || bytes > LINE || e->mask ||
+	    (int64_t)e->chunk * bytes % LINE || op->kind != PTX_OP_ADDRESS || op->parts[0].kind != PTX_OP_REGISTER)
+		return;
+	for (unsigned u = 0; u < e->inst->use_count; u++)
+		if (e->inst->uses[u].operand == &op->parts[0] &&
+		    !find_step(e, &e->ir->loops.data[b->loop], e->inst->uses[u].value, DEEPEST, &step))
+			return;
+	if (step < NEAREST && step > -NEAREST)
+		return;
+	LLVMTypeRef i32 = int_type(e, 32), pointer = ptr_type(e);
+	LLVMValueRef offset = LLVMConstInt(int_type(e, 64), (uint64_t)step, true);
+	LLVMValueRef args[4] = { LLVMBuildGEP2(e->b, int_type(e, 8), address.pointer, &offset, 1, ""), LLVMConstInt(i32, 0, 0),
+				 LLVMConstInt(i32, 3, 0), LLVMConstInt(i32, 1, 0) };
+	unsigned id = LLVMLookupIntrinsicID("llvm.prefetch", 13);
+	LLVMBuildCall2(e->b, LLVMIntrinsicGetType(e->context, id, &pointer, 1), LLVMGetIntrinsicDeclaration(e->module, id, &pointer, 1), args, 4, "");
+}
