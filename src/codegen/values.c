@@ -156,6 +156,11 @@ static LLVMTypeRef stored_lane_type(struct emitter *e, uint32_t value)
 	return lane_type(e, v->type);
 }
 
+static LLVMValueRef fit_stored(struct emitter *e, uint32_t value, LLVMValueRef v)
+{
+	return recast(e, v, stored_lane_type(e, value));
+}
+
 static LLVMTypeRef stored_type(struct emitter *e, uint32_t value, bool vector)
 {
 	LLVMTypeRef lane = stored_lane_type(e, value);
@@ -238,6 +243,22 @@ LLVMValueRef read_chunk(struct emitter *e, uint32_t value, unsigned chunk)
 	return code->chunk && code->chunk[chunk] ? code->chunk[chunk] : LLVMConstNull(stored_type(e, value, true));
 }
 
+/* Of an index that goes on from chunk to chunk the group's first lane tells all: one number to make, and to carry around loops. */
+static bool first_tells(struct emitter *e, uint32_t value)
+{
+	const struct ir_value *v = ir_value(e, value);
+	return v->shape.kind == IR_AFFINE && v->shape.linear && v->shape.exact && v->type != PTX_PRED;
+}
+
+static LLVMValueRef base_from_first(struct emitter *e, uint32_t value, LLVMValueRef first, unsigned chunk)
+{
+	uint64_t further = (uint64_t)ir_value(e, value)->shape.stride * (chunk * e->width);
+	LLVMValueRef bits = as_int(e, first);
+	if (!further)
+		return first;
+	return fit_stored(e, value, LLVMBuildAdd(e->b, bits, LLVMConstInt(LLVMTypeOf(bits), further, true), ""));
+}
+
 static LLVMValueRef read_base(struct emitter *e, uint32_t value, unsigned chunk)
 {
 	if (value == IR_NONE || ir_value(e, value)->shape.kind == IR_UNIFORM)
@@ -247,6 +268,8 @@ static LLVMValueRef read_base(struct emitter *e, uint32_t value, unsigned chunk)
 		LLVMValueRef whole = read_chunk(e, value, chunk);
 		return is_vector(whole) ? LLVMBuildExtractElement(e->b, whole, LLVMConstInt(int_type(e, 32), 0, 0), "") : whole;
 	}
+	if (reads_slots(e, value) && first_tells(e, value))
+		return base_from_first(e, value, load_slot(e, value, code->slots[e->chunks], false), chunk);
 	if (reads_slots(e, value))
 		return load_slot(e, value, code->slots[e->chunks + chunk], false);
 	return code->base[chunk] ? code->base[chunk] : LLVMConstNull(stored_type(e, value, false));
@@ -271,11 +294,6 @@ static LLVMValueRef read_piece(struct emitter *e, uint32_t value)
 		return e->lanes > 1 && value != IR_NONE && ir_value(e, value)->shape.kind != IR_UNIFORM ? read_base(e, value, 0) :
 													 read_uniform(e, value);
 	}
-}
-
-static LLVMValueRef fit_stored(struct emitter *e, uint32_t value, LLVMValueRef v)
-{
-	return recast(e, v, stored_lane_type(e, value));
 }
 
 /* A chunk's first lane where the range says what it is: an index that goes once through all of its range in a group, as %laneid does. */
@@ -333,7 +351,7 @@ void store_value(struct emitter *e, uint32_t value, LLVMValueRef const *slots)
 	for (unsigned c = 0; c < e->chunks; c++) {
 		if (code->chunk[c] && slots[c])
 			store_slot(e, value, slots[c], code->chunk[c], true);
-		if (v->shape.kind == IR_AFFINE && code->base[c])
+		if (v->shape.kind == IR_AFFINE && code->base[c] && (!c || !first_tells(e, value)))
 			store_slot(e, value, slots[e->chunks + c], code->base[c], false);
 	}
 }
@@ -365,7 +383,8 @@ void load_value(struct emitter *e, uint32_t value, LLVMValueRef const *slots)
 	}
 	for (unsigned c = 0; c < e->chunks; c++) {
 		if (v->shape.kind == IR_AFFINE) {
-			code->base[c] = load_slot(e, value, slots[e->chunks + c], false);
+			code->base[c] = c && first_tells(e, value) ? base_from_first(e, value, code->base[0], c)
+								   : load_slot(e, value, slots[e->chunks + c], false);
 			if (v->shape.exact && v->type != PTX_PRED) {
 				code->chunk[c] = fit_stored(e, value, spread(e, value, as_int(e, code->base[c])));
 				continue;
@@ -431,7 +450,7 @@ void store_phi(struct emitter *e, uint32_t phi, uint32_t argument, const struct 
 		slots = code->phi_slots = make_value_slots(e, phi);
 	e->piece = PIECE_CHUNK;
 	e->w = e->width;
-	for (unsigned c = 0; c < (v->shape.kind == IR_UNIFORM ? 1 : e->chunks); c++) {
+	for (unsigned c = 0; c < (v->shape.kind == IR_UNIFORM || first_tells(e, phi) ? 1 : e->chunks); c++) {
 		if (v->shape.kind != IR_VARYING) { /* all lanes that come bring the same base */
 			unsigned slot = v->shape.kind == IR_UNIFORM ? 0 : e->chunks + c;
 			LLVMValueRef a = argument_or_zero(e, phi, argument, false, c);
@@ -1141,15 +1160,21 @@ static void emit_lanes(struct emitter *e)
 	struct lane_masks block;
 	current_masks(e, &block);
 	bool pure = inst->op == IR_COPY || inst->ptx->form->row->flags & ISA_PURE;
-	bool affine = pure && inst->def_count, exact = true;
+	bool affine = pure && inst->def_count, exact = true, first = true;
 	for (unsigned d = 0; d < inst->def_count; d++) {
 		const struct ir_value *v = ir_value(e, inst->defs[d].value);
 		affine &= v->shape.kind == IR_AFFINE;
 		exact &= v->shape.exact && v->type != PTX_PRED;
+		first &= first_tells(e, inst->defs[d].value);
 	}
 	for (e->chunk = 0; e->chunk < e->chunks; e->chunk++) {
 		e->mask = NULL;
-		if (affine) {
+		if (affine && first && e->chunk) {
+			for (unsigned d = 0; d < inst->def_count; d++) {
+				struct value_code *code = &e->state->values[inst->defs[d].value];
+				code->base[e->chunk] = base_from_first(e, inst->defs[d].value, code->base[0], e->chunk);
+			}
+		} else if (affine) {
 			e->piece = PIECE_BASE;
 			e->w = 1;
 			emit_piece(e);

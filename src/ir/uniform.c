@@ -588,6 +588,7 @@ static void visit_inst(struct uniform *u, const struct ir_inst *inst)
 		}
 		if (inst->defs[d].old != IR_NONE || guard.kind != IR_UNIFORM) {
 			s = join(s, value_shape(func, inst->defs[d].old));
+			s.linear &= guard.kind == IR_UNIFORM;
 			if (guard.kind != IR_UNIFORM)
 				s.kind = guard.kind == IR_AFFINE && s.kind != IR_VARYING && !s.stride ? IR_AFFINE : IR_VARYING;
 		}
