@@ -91,7 +91,9 @@ static int clear(void)
 static int cache(int argc, char **argv)
 {
 	if (argc < 2)
-		return usage_error(&command_cache, "list, size or clear?");
+		return usage_error(&command_cache, "list, size, clear or warm?");
+	if (argc == 3 && !strcmp(argv[1], "warm"))
+		return cache_warm(argv[2]);
 	if (argc > 2)
 		return usage_error(&command_cache, "no argument '%s'", argv[2]);
 	if (!strcmp(argv[1], "list"))
@@ -100,17 +102,18 @@ static int cache(int argc, char **argv)
 		return list(false);
 	if (!strcmp(argv[1], "clear"))
 		return clear();
-	return usage_error(&command_cache, "no '%s' here; there are list, size and clear", argv[1]);
+	return usage_error(&command_cache, "no '%s' here; there are list, size, clear and warm", argv[1]);
 }
 
 const struct command command_cache = {
 	.name = "cache",
-	.usage = "list | size | clear",
-	.summary = "list, measure or clear compiled kernels",
+	.usage = "list | size | clear | warm PROGRAM",
+	.summary = "list, measure, clear or fill compiled kernels",
 	.help = "Kernels are compiled once and kept on disk, in DRAGOMAN_CACHE_DIR, XDG_CACHE_HOME/dragoman or\n"
 		"~/.cache/dragoman.\n\n"
 		"  list   a line a kernel, last used first: when, bytes, target, name\n"
 		"  size   how many, how large, and how large they may become (DRAGOMAN_CACHE_SIZE)\n"
-		"  clear  remove all of them",
+		"  clear  remove all of them\n"
+		"  warm   compile PROGRAM's kernels now, for the device that DRAGOMAN_DEVICE names",
 	.run = cache,
 };

@@ -15,7 +15,7 @@ struct command {
 	int (*run)(int argc, char **argv); /* argv[0] is the command's name */
 };
 
-extern const struct command command_run, command_doctor, command_scan, command_cache, command_ptx;
+extern const struct command command_run, command_doctor, command_scan, command_cache, command_ptx, command_selftest;
 
 enum {
 	STATUS_OK,
@@ -47,6 +47,8 @@ bool library_is_cuda(const char *soname);
 bool library_is_ours(const char *soname);
 /* Adds "libcudart.so.12, libcudart.so.13" for the versions that we have of a library; false where none. */
 bool library_versions(const char *soname, struct text *out);
+/* `dragoman cache warm` (warm.c); an exit status. */
+int cache_warm(const char *program);
 struct compiler;
 /* The compiler of libdragoman-compiler.so; NULL and why not. */
 const struct compiler *compiler_open(struct text *why);

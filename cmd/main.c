@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 static const struct command *const commands[] = { &command_run, &command_doctor, &command_scan, &command_ptx,
-						  &command_cache };
+						  &command_cache, &command_selftest };
 
 void say(const char *format, ...)
 {

@@ -18,7 +18,8 @@
 #include <unistd.h>
 
 struct plan {
-	const char *device; /* NULL: as DRAGOMAN_DEVICE says, or auto */
+	const char *device; /* NULL: as DRAGOMAN_DEVICE says, or cpu */
+	bool compare;       /* each launch on two devices */
 	bool verbose;
 	const char *program; /* as given */
 	char *path;          /* where it is */
@@ -275,6 +276,8 @@ static int start(struct plan *plan, char **arguments)
 {
 	if (plan->device && setenv("DRAGOMAN_DEVICE", plan->device, 1))
 		return STATUS_RUN_FAILED;
+	if (plan->compare && setenv("DRAGOMAN_COMPARE", "1", 1))
+		return STATUS_RUN_FAILED;
 	if (setenv("LD_LIBRARY_PATH", plan->library_path.data, 1))
 		return STATUS_RUN_FAILED;
 	if (plan->preload.count && strchr(plan->folder, ' ')) {
@@ -326,16 +329,25 @@ static int run_program(struct plan *plan, char **arguments)
 static int run(int argc, char **argv)
 {
 	static const struct option options[] = { { "device", required_argument, NULL, 'd' },
+						 { "compare", no_argument, NULL, 'c' },
 						 { "verbose", no_argument, NULL, 'v' },
 						 { 0 } };
 	struct plan plan = { 0 };
 	for (int option; (option = next_option(&command_run, argc, argv, "+:d:v", options)) != -1;) {
 		if (option == 'd')
 			plan.device = optarg;
+		else if (option == 'c')
+			plan.compare = true;
 		else if (option == 'v')
 			plan.verbose = true;
 		else
 			return STATUS_RUN_FAILED;
+	}
+	if (plan.compare && !plan.device)
+		plan.device = "cpu,amd";
+	if (plan.compare && strcmp(plan.device, "cpu,amd")) {
+		usage_error(&command_run, "--compare is for --device cpu,amd");
+		return STATUS_RUN_FAILED;
 	}
 	if (plan.device && !device_is_known(plan.device)) {
 		usage_error(&command_run, "no device '%s'; there are cpu, amd and auto", plan.device);
@@ -351,14 +363,16 @@ static int run(int argc, char **argv)
 
 const struct command command_run = {
 	.name = "run",
-	.usage = "[-v] [--device cpu|amd|auto] [--] PROGRAM [ARGUMENT...]",
+	.usage = "[-v] [--device cpu|amd|auto] [--compare] [--] PROGRAM [ARGUMENT...]",
 	.summary = "start a CUDA program",
 	.help = "Starts PROGRAM so that it finds Dragoman's libcuda, libcudart and others before any of\n"
 		"NVIDIA's. First it looks into PROGRAM and names what would fail: a library that is not\n"
 		"there, a version that does not match, kernels without PTX, a wrong architecture.\n\n"
 		"  -d, --device DEVICE  where kernels run: cpu, amd (a GPU, by HIP), or auto, which is amd\n"
 		"                       where there is one, else cpu; by default as DRAGOMAN_DEVICE says,\n"
-		"                       or cpu\n"
+		"                       or cpu; several with commas between them are devices side by side\n"
+		"      --compare        do each launch on the CPU and on the GPU, and name the first memory\n"
+		"                       that they leave different (--device cpu,amd)\n"
 		"  -v, --verbose        tell what was chosen\n\n"
 		"The exit status is PROGRAM's own; 125 where Dragoman failed, 126 where PROGRAM cannot be\n"
 		"executed, 127 where it or a library of it was not found.",

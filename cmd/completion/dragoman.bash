@@ -4,7 +4,7 @@ _dragoman()
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]-}
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		mapfile -t COMPREPLY < <(compgen -W 'run doctor scan ptx cache --help --version' -- "$word")
+		mapfile -t COMPREPLY < <(compgen -W 'run doctor scan ptx cache selftest --help --version' -- "$word")
 		return
 	fi
 	local words= files=
@@ -28,7 +28,7 @@ _dragoman()
 			esac
 		done
 		if [[ $word == -* ]]; then
-			words='--device --verbose --help'
+			words='--device --compare --verbose --help'
 		else
 			mapfile -t COMPREPLY < <(compgen -c -f -- "$word")
 			return
@@ -36,7 +36,7 @@ _dragoman()
 		;;
 	scan:*) words='--summary --help' files=1 ;;
 	ptx:*) words='--check --print --compile --dump --kernel --target --lanes --block --output --help' files=1 ;;
-	cache:*) words='list size clear --help' ;;
+	cache:*) words='list size clear warm --help' files=1 ;;
 	*) words=--help ;;
 	esac
 	if [[ $files && $word != -* ]]; then

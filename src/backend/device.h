@@ -84,6 +84,8 @@ struct device_ops {
 	int (*module_variable)(struct device_module *module, const struct ptx_variable *variable, void **pointer);
 	/* The variable lives at `pointer`, which the caller keeps: a managed variable, which all devices share. Right after loading. */
 	int (*module_bind)(struct device_module *module, const struct ptx_variable *variable, void *pointer);
+	/* The same for any variable of that name, also one within a function, in memory of the host; its value stays. */
+	int (*module_bind_name)(struct device_module *module, const char *name, void *pointer);
 	/* Compiles nothing yet. Valid until the module is unloaded. */
 	int (*module_kernel)(struct device_module *module, const struct ptx_function *function, struct device_kernel **kernel);
 	/* Compiles for the block shape (0,0,0: the generic form) if needed and says what came of it. */

@@ -61,6 +61,7 @@ struct driver {
 	struct driver_device *devices;
 	bool eager_loading; /* CUDA_MODULE_LOADING=EAGER */
 	bool mixed;         /* devices are of several back ends */
+	bool compares;      /* compare.h */
 };
 extern struct driver driver;
 
@@ -270,6 +271,8 @@ bool memory_map_find(uintptr_t address, struct allocation *out);
 /* Calls visit() on the range that holds the address, under the map's lock; false where none does. */
 bool memory_map_edit(uintptr_t address, void (*visit)(struct allocation *, void *), void *argument);
 bool memory_map_overlaps(uintptr_t base, size_t size);
+/* Calls visit() on every range, under the map's lock. */
+void memory_map_each(void (*visit)(const struct allocation *, void *), void *argument);
 /* Takes out any range of the context; NULL where none is left. */
 struct allocation *memory_map_take(const struct context *context);
 

@@ -436,7 +436,7 @@ static CUresult exec_prepare(struct exec *exec)
 	struct device_launch *launches;
 	CUresult status = CUDA_SUCCESS;
 
-	if (exec->prepared || !ops->list_create)
+	if (exec->prepared || !ops->list_create || driver.compares)
 		return CUDA_SUCCESS;
 	launches = malloc((exec->nodes.count + 1) * sizeof *launches);
 	if (!launches)

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "driver/driver.h"
 
+#include "driver/compare.h"
 #include "driver/device_calls.h"
 
 #include <ctype.h>
@@ -195,6 +196,22 @@ static CUresult open_devices(const struct chosen *chosen, struct driver_device *
 	return CUDA_SUCCESS;
 }
 
+/* DRAGOMAN_COMPARE: programs see the devices of the first back end, which must be the CPU's; the first of the others does again what they do. */
+static CUresult prepare_comparison(struct chosen *chosen, const struct driver_device *all)
+{
+	const struct driver_device *other = &all[chosen->devices[0]];
+
+	if (chosen->back_ends != 2 || chosen->ops[0] != &cpu_device_ops || !other->ops->register_host) {
+		log_error("comparing needs the devices cpu,amd");
+		return CUDA_ERROR_NO_DEVICE;
+	}
+	compare_init(other->ops, other->device);
+	chosen->count = chosen->devices[0];
+	driver.mixed = false;
+	driver.compares = true;
+	return CUDA_SUCCESS;
+}
+
 static CUresult find_devices(void)
 {
 	const char *filter = getenv("CUDA_VISIBLE_DEVICES");
@@ -212,8 +229,11 @@ static CUresult find_devices(void)
 	order = calloc((size_t)count, sizeof *order);
 	driver.devices = calloc((size_t)count, sizeof *driver.devices);
 	status = all && order && driver.devices ? open_devices(&chosen, all) : CUDA_ERROR_OUT_OF_MEMORY;
+	if (!status && env_flag("DRAGOMAN_COMPARE"))
+		status = prepare_comparison(&chosen, all);
 	if (status)
 		goto out;
+	count = chosen.count;
 	for (visible = 0; visible < count; visible++)
 		order[visible] = visible;
 	if (filter)

@@ -7,6 +7,7 @@
 
 #include "api/cuda_impl.h"
 #include "driver/capture.h"
+#include "driver/compare.h"
 #include "driver/launch.h"
 
 /* ---- checks --------------------------------------------------------------------------------------------------- */
@@ -137,7 +138,8 @@ CUresult launch_put(struct queue *queue, struct function *function, const struct
 
 	if (cluster_scale_grid(function, config, &scaled))
 		config = &scaled;
-	status = (CUresult)queue->context->ops->queue_launch(queue->device_queue, function->kernel, config);
+	status = driver.compares ? compare_launch(queue, function, config) :
+				   (CUresult)queue->context->ops->queue_launch(queue->device_queue, function->kernel, config);
 	if (!atomic_load_explicit(&function->loaded, memory_order_relaxed) && !status)
 		atomic_store_explicit(&function->loaded, true, memory_order_relaxed);
 	return status;

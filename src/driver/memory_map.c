@@ -152,6 +152,22 @@ bool memory_map_overlaps(uintptr_t base, size_t size)
 	return overlaps;
 }
 
+static void visit_all(const struct allocation *tree, void (*visit)(const struct allocation *, void *), void *argument)
+{
+	if (!tree)
+		return;
+	visit_all(tree->left, visit, argument);
+	visit(tree, argument);
+	visit_all(tree->right, visit, argument);
+}
+
+void memory_map_each(void (*visit)(const struct allocation *, void *), void *argument)
+{
+	pthread_rwlock_rdlock(&lock);
+	visit_all(root, visit, argument);
+	pthread_rwlock_unlock(&lock);
+}
+
 static struct allocation *find_of(struct allocation *tree, const struct context *context)
 {
 	struct allocation *found;

@@ -11,6 +11,7 @@
 
 #include "api/cuda_impl.h"
 #include "driver/capture.h"
+#include "driver/compare.h"
 #include "driver/module.h"
 #include "driver/texture.h"
 
@@ -97,6 +98,8 @@ void module_destroy(struct module *module)
 			function_destroy(module->functions.slots[i].value);
 	map_fini(&module->functions);
 	references_release(module);
+	if (driver.compares)
+		compare_forget(module);
 	if (module->device_module)
 		context->ops->module_unload(module->device_module);
 	code_drop(module->code);

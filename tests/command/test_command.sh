@@ -113,7 +113,8 @@ commands="  run      start a CUDA program
   doctor   tell what is here, what is missing and what to install
   scan     tell what is inside programs, libraries and device code
   ptx      check, print, compile or dump PTX
-  cache    list, measure or clear compiled kernels"
+  cache    list, measure, clear or fill compiled kernels
+  selftest try a device with kernels whose results are known, and write a report"
 overview="usage: dragoman COMMAND ...
 
 Runs programs that were written for CUDA on machines without an NVIDIA GPU.
@@ -128,7 +129,7 @@ check 'unknown option' 2 '' "dragoman: no option '--walk'; see dragoman --help" 
 if [ -e /dev/full ]; then
 	check 'full disk' 1 '' 'dragoman: cannot write: No space left on device' sh -c 'dragoman --help >/dev/full'
 fi
-run_usage='usage: dragoman run [-v] [--device cpu|amd|auto] [--] PROGRAM [ARGUMENT...]'
+run_usage='usage: dragoman run [-v] [--device cpu|amd|auto] [--compare] [--] PROGRAM [ARGUMENT...]'
 
 # ---- run: programs that start ---------------------------------------------------------------------------------
 
@@ -309,7 +310,7 @@ $ptx_usage" dragoman ptx --compile -o x good.ptx
 DRAGOMAN_CACHE_DIR=$work/cache DRAGOMAN_CACHE_SIZE=1M TZ=UTC
 export DRAGOMAN_CACHE_DIR DRAGOMAN_CACHE_SIZE TZ
 entry=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
-cache_usage='usage: dragoman cache list | size | clear'
+cache_usage='usage: dragoman cache list | size | clear | warm PROGRAM'
 check 'cache: made when asked for' 0 '@/cache: 0 kernels, 0 bytes of at most 1048576' '' dragoman cache size
 check 'cache: it is private' 0 '700' '' stat -c %a cache
 printf 'nonsense' >"cache/$entry"
@@ -323,9 +324,9 @@ chmod 777 cache
 check 'cache: open to others' 1 '' \
 	'dragoman: compiled kernels are not kept: @/cache: others can write to the folder
 dragoman: no cache: others can write to the folder' dragoman cache list
-check 'cache: what?' 2 '' "dragoman cache: list, size or clear?
+check 'cache: what?' 2 '' "dragoman cache: list, size, clear or warm?
 $cache_usage" dragoman cache
-check 'cache: unknown' 2 '' "dragoman cache: no 'eat' here; there are list, size and clear
+check 'cache: unknown' 2 '' "dragoman cache: no 'eat' here; there are list, size, clear and warm
 $cache_usage" dragoman cache eat
 check 'cache: too much' 2 '' "dragoman cache: no argument 'now'
 $cache_usage" dragoman cache clear now

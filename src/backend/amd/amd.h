@@ -84,6 +84,7 @@ int amd_module_load(struct device *device, const struct ptx_module *ptx, struct 
 void amd_module_unload(struct device_module *module);
 int amd_module_variable(struct device_module *module, const struct ptx_variable *variable, void **pointer);
 int amd_module_bind(struct device_module *module, const struct ptx_variable *variable, void *pointer);
+int amd_module_bind_name(struct device_module *module, const char *name, void *pointer);
 int amd_module_kernel(struct device_module *module, const struct ptx_function *function, struct device_kernel **kernel);
 int amd_kernel_prepare(struct device_kernel *kernel, const uint32_t block[3], struct kernel_info *info, struct ptx_diagnostic *diagnostic);
 /* The code for a launch, compiled if need be. The message of an error is logged once. */

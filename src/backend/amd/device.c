@@ -494,6 +494,7 @@ const struct device_ops amd_device_ops = {
 	.module_unload = amd_module_unload,
 	.module_variable = amd_module_variable,
 	.module_bind = amd_module_bind,
+	.module_bind_name = amd_module_bind_name,
 	.module_kernel = amd_module_kernel,
 	.kernel_prepare = amd_kernel_prepare,
 	.queue_create = amd_queue_create,

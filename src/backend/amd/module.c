@@ -107,6 +107,11 @@ int amd_module_bind(struct device_module *module, const struct ptx_variable *var
 	return status;
 }
 
+int amd_module_bind_name(struct device_module *module, const char *name, void *pointer)
+{
+	return variables_bind_name(&module->variables, name, pointer) ? STATUS_SUCCESS : STATUS_NOT_FOUND;
+}
+
 /* ---- kernels ------------------------------------------------------------------------------------------- */
 
 static struct device *device_of(const struct code_kernel *kernel)
@@ -182,6 +187,7 @@ static void unload_code(struct code_kernel *kernel, struct variant *variant)
 static const struct code_ops code_ops = {
 	.variant_size = sizeof(struct amd_variant),
 	.abi = AMD_ABI,
+	.any_shape_threads = AMD_PADDED_THREADS_MAX,
 	.options = set_options,
 	.features = no_features,
 	.target = target_name,

@@ -122,6 +122,24 @@ static int load(struct code_kernel *kernel, struct variant *variant, const struc
 	return kernel->ops->load(kernel, variant, result);
 }
 
+/* The form for any block shape, where that was compiled ahead and is no worse. */
+static bool get_for_any_shape(const struct code_kernel *kernel, struct cache_subject subject, struct cache_key *key,
+			      struct compile_result *result)
+{
+	struct compile_options options = *subject.options;
+	const uint32_t *block = options.block;
+	struct cache_key other;
+	if (!block[0] || (uint64_t)block[0] * block[1] * block[2] > kernel->ops->any_shape_threads)
+		return false;
+	memset(options.block, 0, sizeof options.block);
+	subject.options = &options;
+	cache_key_make(&other, &subject);
+	if (!cache_get(&other, result))
+		return false;
+	*key = other;
+	return true;
+}
+
 /* From the cache if it is there and sound, else from the compiler. */
 static int obtain(struct code_kernel *kernel, struct variant *variant)
 {
@@ -145,7 +163,7 @@ static int obtain(struct code_kernel *kernel, struct variant *variant)
 	cache_key_make(&key, &subject);
 	/* What is dumped is dumped by the compiler; options of LLVM's are no part of the key. */
 	bool uncached = env_get("DRAGOMAN_DUMP") || env_get("DRAGOMAN_LLVM");
-	if (!uncached && cache_get(&key, &result)) {
+	if (!uncached && (cache_get(&key, &result) || get_for_any_shape(kernel, subject, &key, &result))) {
 		int status = load(kernel, variant, &result);
 		compile_result_fini(&result);
 		if (status != STATUS_INVALID_IMAGE)

@@ -40,6 +40,8 @@ void variables_place(struct variables *variables, uint64_t base);
 bool variables_initialise(struct variables *variables, void *image, struct ptx_diagnostic *diagnostic);
 /* The variable lives at `pointer`, in memory of the host. False where it is not one that can. */
 bool variables_bind(struct variables *variables, const struct ptx_variable *variable, void *pointer);
+/* The same by name, the first variable that has it, also within functions. */
+bool variables_bind_name(struct variables *variables, const char *name, void *pointer);
 /* Writes those again that hold the address of `variable`. */
 void variables_follow(struct variables *variables, void *image, const struct ptx_variable *variable);
 uint64_t variables_address(const struct variables *variables, const struct ptx_variable *variable); /* 0: none here */
@@ -72,6 +74,7 @@ struct code_kernel;
 struct code_ops {
 	size_t variant_size;
 	uint32_t abi;
+	uint32_t any_shape_threads; /* blocks of so many run the form for any shape, where the cache has that alone; 0: never */
 	void (*options)(const struct code_kernel *kernel, const struct variant *variant, struct compile_options *options);
 	uint64_t (*features)(const struct code_kernel *kernel); /* what decides the code beyond the options: part of the cache's key */
 	const char *(*target)(const struct code_kernel *kernel); /* for people */

@@ -164,6 +164,19 @@ bool variables_bind(struct variables *v, const struct ptx_variable *variable, vo
 	return true;
 }
 
+bool variables_bind_name(struct variables *v, const char *name, void *pointer)
+{
+	const struct ptx_symbol *symbol = map_get(&v->ptx->symbols, name);
+	if (symbol && symbol->kind == PTX_SYMBOL_VARIABLE)
+		return variables_bind(v, (const struct ptx_variable *)symbol, pointer);
+	for (size_t i = 0; i < v->bodies.count; i++)
+		if (!strcmp(v->bodies.data[i].variable->symbol.name, name)) {
+			v->bodies.data[i].address = (uintptr_t)pointer;
+			return true;
+		}
+	return false;
+}
+
 /* Right as long as nothing has run. */
 void variables_follow(struct variables *v, void *image, const struct ptx_variable *variable)
 {
