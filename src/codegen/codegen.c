@@ -488,14 +488,16 @@ static pthread_once_t llvm_once = PTHREAD_ONCE_INIT;
 
 /* LLVM's scheduler compares the memory accesses of a block in pairs up to so many: with its own limits, 1000 and 500, straight code
  * with hundreds of them (inlined functions of -G, unrolled sorts) took most of its time. Scheduling a second time, when registers are
- * assigned, took a fifth of the rest and does nothing for CPUs that reorder by themselves. DRAGOMAN_LLVM adds options of LLVM's
- * own (and keeps the cache out of it). */
+ * assigned, took a fifth of the rest and does nothing for CPUs that reorder by themselves. And CodeGenPrepare goes through a whole
+ * function again after each change but where it takes it for huge, as it shall always: half of the time of scalar code in a thousand
+ * blocks. DRAGOMAN_LLVM adds options of LLVM's own (and keeps the cache out of it). */
 static void llvm_start(void)
 {
 	static char text[1000]; /* LLVM keeps what it is given */
-	const char *options[32] = { "dragoman", "-dag-maps-huge-region=50", "-dag-maps-reduction-size=25", "-disable-post-ra" };
+	const char *options[32] = { "dragoman", "-dag-maps-huge-region=50", "-dag-maps-reduction-size=25", "-disable-post-ra",
+				      "-cgpp-huge-func=0" };
 	const char *more = env_get("DRAGOMAN_LLVM");
-	int count = 4;
+	int count = 5;
 	char *rest;
 	snprintf(text, sizeof text, "%s", more ? more : "");
 	for (char *word = strtok_r(text, " ", &rest); word && count < (int)ARRAY_LENGTH(options); word = strtok_r(NULL, " ", &rest))
