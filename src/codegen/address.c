@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "backend/cpu/abi.h"
+#include "backend/status.h"
 #include "codegen/memory.h"
 
 static LLVMValueRef i64_of(struct emitter *e, uint64_t value)
@@ -138,7 +139,7 @@ static LLVMValueRef read_base_register(struct emitter *e, const struct ptx_opera
 	return v;
 }
 
-struct address emit_address(struct emitter *e, const struct ptx_operand *op, enum ptx_space space, unsigned access_bytes)
+static struct address resolve(struct emitter *e, const struct ptx_operand *op, enum ptx_space space, unsigned access_bytes)
 {
 	const struct ptx_operand *base = op->kind == PTX_OP_ADDRESS ? &op->parts[0] : op;
 	struct ir_shape shape = base_shape(e, base);
@@ -176,6 +177,52 @@ struct address emit_address(struct emitter *e, const struct ptx_operand *op, enu
 	if (offset)
 		a = add64(e, a, kbits(e, 64, (uint64_t)offset));
 	return (struct address){ ADDRESS_LANES, to_pointer(e, a), 0, access_bytes };
+}
+
+/* The lanes that take part and whose address is no multiple of the access's size: i1 or <w x i1>. */
+static LLVMValueRef misaligned_lanes(struct emitter *e, struct address address, unsigned bytes)
+{
+	LLVMValueRef low;
+	if (address.kind == ADDRESS_LANES) {
+		low = LLVMBuildPtrToInt(e->b, address.pointer, LLVMVectorType(int_type(e, 64), e->w), "");
+	} else {
+		low = splat(e, LLVMBuildPtrToInt(e->b, address.pointer, int_type(e, 64), ""));
+		if (address.kind == ADDRESS_STRIDED)
+			low = add64(e, low, lane_steps(e, address.stride));
+	}
+	low = LLVMBuildAnd(e->b, low, splat(e, i64_of(e, bytes - 1)), "");
+	LLVMValueRef bad = LLVMBuildICmp(e->b, LLVMIntNE, low, LLVMConstNull(LLVMTypeOf(low)), "misaligned");
+	return e->mask ? LLVMBuildAnd(e->b, bad, e->mask, "") : bad;
+}
+
+/* A card reports an error where an address is not aligned; PTX (5, "Addresses as Operands") leaves undefined what comes of it, and code for
+ * this machine goes on. DRAGOMAN_CHECK_ALIGNMENT=1 is for finding such programs. */
+static void check_alignment(struct emitter *e, struct address address, unsigned bytes)
+{
+	LLVMTypeRef i32 = int_type(e, 32), types[] = { i32, i32 };
+	LLVMValueRef bad = misaligned_lanes(e, address, bytes);
+	LLVMValueRef bits = e->w > 1 ? LLVMBuildBitCast(e->b, bad, int_type(e, e->w), "") : bad;
+	bits = LLVMBuildZExtOrBitCast(e->b, bits, i32, "");
+	LLVMBasicBlockRef some = new_block(e, "misaligned"), after = new_block(e, "aligned");
+	LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntNE, bits, LLVMConstNull(i32), ""), some, after);
+	LLVMPositionBuilderAtEnd(e->b, some);
+	unsigned id = LLVMLookupIntrinsicID("llvm.cttz", 9);
+	LLVMValueRef args[] = { bits, LLVMConstInt(int_type(e, 1), 1, 0) };
+	LLVMValueRef lane = LLVMBuildCall2(e->b, LLVMIntrinsicGetType(e->context, id, &i32, 1),
+					   LLVMGetIntrinsicDeclaration(e->module, id, &i32, 1), args, 2, "");
+	LLVMValueRef first = e->w > 1 ? LLVMBuildAdd(e->b, e->first_thread, LLVMConstInt(i32, e->chunk * e->width, 0), "") : e->first_thread;
+	LLVMValueRef arguments[] = { LLVMBuildAdd(e->b, first, lane, ""), LLVMConstInt(i32, STATUS_MISALIGNED_ADDRESS, 0) };
+	call_service(e, offsetof(struct cpu_services, trap), LLVMVoidTypeInContext(e->context), types, arguments, 2);
+	LLVMBuildBr(e->b, after);
+	LLVMPositionBuilderAtEnd(e->b, after);
+}
+
+struct address emit_address(struct emitter *e, const struct ptx_operand *op, enum ptx_space space, unsigned access_bytes)
+{
+	struct address address = resolve(e, op, space, access_bytes);
+	if (e->ir->options.check_alignment && access_bytes > 1 && space != PTX_SPACE_PARAM)
+		check_alignment(e, address, access_bytes);
+	return address;
 }
 
 /* ---- accesses ---------------------------------------------------------------------------------------------------------- */

@@ -18,7 +18,7 @@ struct compile_options {
 	uint8_t vector;        /* lanes of a chunk: 0 = the target's natural width; 4, 8, 16 */
 	uint8_t opt_level;     /* 0, or 2 */
 	bool small_grid;       /* the launch's threads in each dimension are < 2^31: global indices do not wrap */
-	bool debug;
+	bool check_alignment;  /* of addresses; end the kernel where they are not (DRAGOMAN_CHECK_ALIGNMENT) */
 	bool fibers;           /* barriers always switch fibers: kernels are not cut into regions */
 	uint32_t block[3];     /* specialise on this block shape; 0,0,0: any */
 	const char *cpu;       /* LLVM names; NULL: the host's */

@@ -148,7 +148,7 @@ static int obtain(struct code_kernel *kernel, struct variant *variant)
 	struct compile_options options = {
 		.opt_level = (uint8_t)env_long("DRAGOMAN_OPT", 2, 0, 2),
 		.small_grid = variant->key.small_grid,
-		.debug = env_flag("DRAGOMAN_DEBUG"),
+		.check_alignment = env_flag("DRAGOMAN_CHECK_ALIGNMENT"),
 		.block = { any ? 0 : variant->key.block[0], any ? 0 : variant->key.block[1], any ? 0 : variant->key.block[2] },
 	};
 	ops->options(kernel, variant, &options);
