@@ -60,6 +60,7 @@ struct device {
 	_Atomic int error;         /* sticky: a CUresult */
 	_Atomic uint64_t grids;    /* launched so far */
 	uint64_t limits[3];        /* enum device_limit */
+	VEC(void *) dead;          /* released memory that is given back when nothing runs; under `lock` */
 	struct stage *stages;      /* pinned memory for small copies, not in use; under `lock` */
 };
 
@@ -109,6 +110,8 @@ int amd_queue_synchronize(struct device_queue *queue, uint64_t ticket);
 int amd_queue_timestamp(struct device_queue *queue, uint64_t *when_ns);
 /* Is the last of its launches that print over? With the device's lock held; does not wait. */
 bool amd_queue_printed_all(struct device_queue *queue);
+/* Has it no work? HIP's error where that failed. */
+bool amd_queue_is_idle(struct device_queue *queue, int *error);
 struct device_queue *amd_queue_next(struct device_queue *queue);
 
 /* ---- service.c ------------------------------------------------------------------------------- */

@@ -274,6 +274,9 @@ static void device_close(struct device *device)
 	pthread_mutex_unlock(&open_lock);
 	amd_enter(device);
 	amd_service_destroy(device->service);
+	for (size_t i = 0; i < device->dead.count; i++)
+		HIP_CALL(hipFree, device->dead.data[i]);
+	vec_fini(&device->dead);
 	for (size_t i = 0; i < device->plain.count; i++)
 		HIP_CALL(hipEventDestroy, device->plain.events[i]);
 	for (size_t i = 0; i < device->timed.count; i++)
@@ -418,16 +421,66 @@ static int allocated(int error, const char *what, uint64_t size)
 	return error == HIP_OUT_OF_MEMORY ? STATUS_OUT_OF_MEMORY : amd_failed(error, "%s of %llu bytes", what, (unsigned long long)size);
 }
 
+/* Nothing runs on the device. A failure that only this sees is the device's. */
+static bool is_idle(struct device *device)
+{
+	int error = HIP_SUCCESS;
+	bool idle = true;
+	pthread_mutex_lock(&device->lock);
+	for (struct device_queue *q = device->queues; q && idle; q = amd_queue_next(q)) {
+		idle = amd_queue_is_idle(q, &error);
+		if (idle && error)
+			amd_device_fail(device, amd_status(error));
+	}
+	pthread_mutex_unlock(&device->lock);
+	return idle;
+}
+
+/* hipFree waits for all that runs, and the driver's callers do not: while something does, memory is kept. `wait`: it is needed now. True where
+ * there was any. */
+static bool bury(struct device *device, bool wait)
+{
+	pthread_mutex_lock(&device->lock);
+	bool any = device->dead.count;
+	pthread_mutex_unlock(&device->lock);
+	if (!any || (!wait && !is_idle(device)))
+		return false;
+	pthread_mutex_lock(&device->lock);
+	size_t count = device->dead.count;
+	void **dead = device->dead.data;
+	memset(&device->dead, 0, sizeof device->dead);
+	pthread_mutex_unlock(&device->lock);
+	for (size_t i = 0; i < count; i++)
+		amd_failed(HIP_CALL(hipFree, dead[i]), "hipFree(%p)", dead[i]);
+	vec_free(dead);
+	return true;
+}
+
 static int device_allocate(struct device *device, uint64_t size, void **pointer)
 {
 	int status = amd_enter(device);
-	return status ? status : allocated(HIP_CALL(hipMalloc, pointer, size), "hipMalloc", size);
+	if (status)
+		return status;
+	bury(device, false);
+	int error = HIP_CALL(hipMalloc, pointer, size);
+	if (error == HIP_OUT_OF_MEMORY && bury(device, true))
+		error = HIP_CALL(hipMalloc, pointer, size);
+	return allocated(error, "hipMalloc", size);
 }
 
 static int device_release(struct device *device, void *pointer)
 {
 	int status = amd_enter(device);
-	return status ? status : amd_failed(HIP_CALL(hipFree, pointer), "hipFree(%p)", pointer);
+	if (status)
+		return status;
+	if (is_idle(device)) {
+		bury(device, true);
+		return amd_failed(HIP_CALL(hipFree, pointer), "hipFree(%p)", pointer);
+	}
+	pthread_mutex_lock(&device->lock);
+	bool kept = vec_push(&device->dead, pointer);
+	pthread_mutex_unlock(&device->lock);
+	return kept ? STATUS_SUCCESS : amd_failed(HIP_CALL(hipFree, pointer), "hipFree(%p)", pointer);
 }
 
 static int allocate_host(struct device *device, uint64_t size, unsigned flags, void **pointer)

@@ -181,6 +181,12 @@ struct device_queue *amd_queue_next(struct device_queue *queue)
 	return queue->next;
 }
 
+bool amd_queue_is_idle(struct device_queue *queue, int *error)
+{
+	*error = HIP_CALL(hipStreamQuery, queue->stream);
+	return *error != HIP_NOT_READY;
+}
+
 bool amd_queue_printed_all(struct device_queue *queue)
 {
 	return atomic_load(&queue->done) >= atomic_load(&queue->printed);
