@@ -164,6 +164,25 @@ def code_for(random, kind, wild):
     return word & (1 << bits) - 1
 
 
+# Exponent fields at the ends of what src/codegen/mma_fast.c takes: elements, and addends to products of .f16 and of others.
+ENDS = {'f16': (0, 0, 1, 2, 15, 29, 30), 'bf16': (0, 87, 88, 127, 166, 167), 'tf32': (0, 87, 88, 127, 166, 167)}
+ADDEND_ENDS = {'f16': (0, 84, 85, 127, 186), 'bf16': (0, 42, 43, 127, 186), 'tf32': (0, 42, 43, 127, 186)}
+
+
+def end_for(random, kind, of, beyond):
+    """An element, or an addend (kind .f32) of products of kind `of`, whose exponent is at an end; `beyond`: one past it, now and then."""
+    word = random.word()
+    ends = ENDS[kind] if kind in ENDS else ADDEND_ENDS[of]
+    fmt = FORMATS[kind]
+    field = ends[word % len(ends)]
+    fraction = random.word() & (1 << fmt[0] - 1) - 1 if word >> 8 & 3 else (1 << fmt[0] - 1) - 1 if word >> 10 & 1 else 0
+    if field == 0 and (kind != 'f16' or word >> 11 & 1):
+        fraction = 0
+    if beyond and word >> 12 & 63 == 0 and kind != 'f16':
+        field += 1 if field > 100 else -1 if field > 1 else 0
+    return field << fmt[0] - 1 | fraction | (sign_bit(fmt) if word >> 20 & 1 else 0)
+
+
 def words_of(codes, bits):
     return sum(c << bits * i for i, c in enumerate(codes))
 
@@ -173,14 +192,16 @@ class Tests:
         self.file = ptxtest.File('matrix.py')
         self.random = Random(2024)
 
-    def mma(self, name, wild=False):
+    def mma(self, name, wild=False, ends=None):
         parts = name.split('.')
         m, n, k = map(int, re.search(r'm(\d+)n(\d+)k(\d+)', name).groups())
         kinds = [p for p in parts if p in BITS or p in ('f32', 's32')]
         out, kind_a, kind_b, kind_c = kinds[:4]
-        a = [[code_for(self.random, kind_a, wild) for _ in range(k)] for _ in range(m)]
-        b = [[code_for(self.random, kind_b, wild) for _ in range(n)] for _ in range(k)]
-        c = [[code_for(self.random, kind_c, wild) for _ in range(n)] for _ in range(m)]
+        def code(kind):
+            return code_for(self.random, kind, wild) if ends is None else end_for(self.random, kind, kind_a, ends)
+        a = [[code(kind_a) for _ in range(k)] for _ in range(m)]
+        b = [[code(kind_b) for _ in range(n)] for _ in range(k)]
+        c = [[code(kind_c) for _ in range(n)] for _ in range(m)]
         d = [[element(a[i], [b[l][j] for l in range(k)], kind_a, kind_b, c[i][j], kind_c, out, parts) for j in range(n)] for i in range(m)]
         per, wide = elements_in(kind_a), 64 if kind_a == 'f64' else 32
         count_a, count_b = m // 8 * k // (4 * per), k // (4 * per)
@@ -202,7 +223,8 @@ class Tests:
                 cells = [place_c(lane, r, out, e) for e in range(2 if out == 'f16' else 1)]
                 w = words_of([d[i][j] for i, j in cells], 16)
                 expected += [w & 0xffffffff, w >> 32] if wide == 64 else [w]
-        self.file.kernel(name + (' any bits' if wild else ''), body_of(name, wide, count_a, count_b, count_c, count_d),
+        what = ' any bits' if wild else '' if ends is None else ' past the ends' if ends else ' at the ends'
+        self.file.kernel(name + what, body_of(name, wide, count_a, count_b, count_c, count_d),
                          ['//# once', ptxtest.words('in', given), ptxtest.words('out', expected)], 32)
 
 
@@ -235,6 +257,8 @@ def products(t):
         t.mma(name)
         t.mma(name)
         t.mma(name, True)
+        t.mma(name, ends=False)
+        t.mma(name, ends=True)
     for sat in ('', '.satfinite'):
         for x in ('s8', 'u8'):
             for y in ('s8', 'u8'):
