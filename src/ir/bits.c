@@ -86,7 +86,8 @@ bool ir_shape_or(struct ir_shape a, struct ir_shape b, struct lanes lanes, struc
 		bool same = other.kind == IR_UNIFORM || (of_chunk && other.kind == IR_AFFINE && !other.stride && other.exact && !other.linear);
 		if (!same || !lane_bits(index, of_chunk ? lanes.width : lanes.all, of_chunk, &bits) || bits > zeros)
 			continue;
-		if (index.low >= 0 && index.high < INT64_C(1) << zeros) {
+		/* s has the range of all numbers so wide */
+		if (index.low >= 0 && index.high < INT64_C(1) << zeros && other.high <= s->high - index.high) {
 			s->low = other.low + index.low;
 			s->high = other.high + index.high;
 		}

@@ -129,8 +129,10 @@ static void test_rows(void **state)
 static void test_joined_bits(void **state)
 {
 	(void)state;
-	char *ir = dump(HEAD "and.b32 %r3, %r2, 31;\nshl.b32 %r4, %r1, 5;\nor.b32 %r5, %r4, %r3;\nst.global.u32 [%rd5], %r5;\n" TAIL, shape(256, 1, 32), "ir");
+	char *ir = dump(HEAD "and.b32 %r3, %r2, 31;\nshl.b32 %r4, %r1, 5;\nor.b32 %r5, %r4, %r3;\ncvt.s64.s32 %rd6, %r5;\nst.global.u64 [%rd5], %rd6;\n" TAIL,
+			shape(256, 1, 32), "ir");
 	assert_line(ir, "= or.b32", "affine 1 all over");
+	assert_line(ir, "= cvt.s64.s32", "affine 1 all over (address)");
 	free(ir);
 	ir = dump(HEAD "and.b32 %r3, %r2, 31;\nshl.b32 %r4, %r1, 4;\nor.b32 %r5, %r4, %r3;\nst.global.u32 [%rd5], %r5;\n" TAIL, shape(256, 1, 32), "ir");
 	assert_line(ir, "= or.b32", "affine 1  :"); /* in chunks: a bit of the group's may be one of the lanes' */
