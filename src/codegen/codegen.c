@@ -640,14 +640,22 @@ static bool compilation_try(struct compilation *c, const struct ptx_module *modu
 		return false;
 	}
 	c->options.vector = (uint8_t)c->target.width;
-	if (c->target.hooks)
+	if (c->target.hooks) {
 		c->options.lanes = 1;
+		c->options.in_step = true;
+	}
 	c->e.ir = build_ir(c, module, kernel, diagnostic);
 	if (!c->e.ir)
 		return false;
 	c->options.opt_level = (uint8_t)opt_level_for(c->e.ir, options->opt_level);
 	if (!start_module(c, kernel->symbol.name))
 		return false;
+	if (c->e.ir->apart) {
+		c->e.state = &c->state;
+		c->e.diagnostic = diagnostic;
+		unsupported(&c->e, "%s: not on a GPU that runs the threads of a warp in step", c->e.ir->apart);
+		return false;
+	}
 	if (!emit_ir(c, diagnostic) || !emit_called_functions(c, module, diagnostic))
 		return false;
 	return (!c->target.hooks || c->target.hooks->finish_module(&c->e)) && verify(&c->e);

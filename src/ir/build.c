@@ -86,6 +86,17 @@ static void build_again(struct ir_func *func)
 	ir_find_waiting(func);
 }
 
+/* Looks at the kernel as if a warp were one group. */
+static void find_apart(struct ir_func *func)
+{
+	struct compile_options own = func->options;
+	func->options.lanes = func->options.vector = 32;
+	ir_choose_lanes(func);
+	ir_analyze(func);
+	func->apart = ir_find_apart(func);
+	func->options = own;
+}
+
 struct ir_func *ir_build(struct arena *arena, const struct ptx_module *module, const struct ptx_function *kernel,
 			 const struct compile_options *options, struct ptx_diagnostic *diagnostic)
 {
@@ -104,6 +115,8 @@ struct ir_func *ir_build(struct arena *arena, const struct ptx_module *module, c
 	if (func->flags_used & ISA_BARRIER)
 		ir_add_preheaders(func);
 	ir_build_ssa(func, (uint32_t)flatten->types.count, flatten->types.data);
+	if (options->in_step)
+		find_apart(func);
 	ir_choose_lanes(func);
 	analyze(func);
 	/* Also where lanes were asked for (DRAGOMAN_LANES): as one group such lanes would wait for each other, or meet where they do not. */

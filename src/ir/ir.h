@@ -179,6 +179,7 @@ struct ir_func {
 	uint32_t region_count;         /* 0: barriers switch fibers */
 	bool lane_loops;               /* there are such */
 	uint32_t array_count;          /* of theirs */
+	const char *apart;             /* options.in_step: why the threads of a warp cannot run so; NULL: they can */
 	bool calls;                    /* calls functions that could not be inlined: pointers, recursion */
 	uint32_t kernel_flags;         /* KERNEL_… */
 	struct flatten *flatten;       /* instances and objects: ir_find_object() */
@@ -202,6 +203,9 @@ void ir_analyze(struct ir_func *func);
 /* Finds loops that wait; true where lanes of a group may wait for one another, in such a loop or at barriers on ways of their own, so
  * that the kernel takes the scalar form. */
 bool ir_find_waiting(struct ir_func *func);
+/* What a warp whose lanes run in step would hang at, or get wrong; NULL: nothing that is known. Lanes that only wait for what other warps
+ * write are no such thing, nor are locks that are released in the loop that takes them. */
+const char *ir_find_apart(const struct ir_func *func);
 /* Could a chunk of such 32-bit numbers come round to where it began? Then it is not affine in 64 bits. */
 bool ir_stride_is_far(int64_t stride);
 /* Gives loops that several blocks lead into a block in front: regions then meet there and not at the loop. */

@@ -10,6 +10,7 @@
 #include "ir/flatten.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static bool in_loop(const struct ir_func *func, const struct ir_loop *loop, uint32_t value)
 {
@@ -261,6 +262,40 @@ static bool lanes_meet_apart(const struct ir_func *func)
 	}
 	free(marked);
 	return apart;
+}
+
+/* Does the loop take a lock and do nothing with it? Then whoever has it releases it behind the loop. */
+static bool only_takes_lock(const struct ir_func *func, const struct ir_loop *loop)
+{
+	bool takes = false;
+	for (uint32_t i = loop->first; i <= loop->last; i++) {
+		const struct ir_block *b = &func->blocks.data[func->order[i]];
+		for (size_t j = 0; j < b->insts.count; j++) {
+			const struct ir_inst *inst = &b->insts.data[j];
+			uint32_t flags = inst->op == IR_PTX ? inst->ptx->form->row->flags : 0;
+			bool waits = is_waiting_read(func, loop, inst);
+			if (flags & (ISA_WRITES | ISA_ATOMIC | ISA_CALL) && !waits)
+				return false;
+			takes |= waits && flags & ISA_ATOMIC;
+		}
+	}
+	return takes;
+}
+
+const char *ir_find_apart(const struct ir_func *func)
+{
+	const char *why = lanes_meet_apart(func) ? "barriers that lanes of a warp come to on ways of their own" : NULL;
+	bool *waiting = calloc(func->values.count + 1, 1);
+	for (size_t l = 0; l < func->loops.count && !why; l++) {
+		const struct ir_loop *loop = &func->loops.data[l];
+		memset(waiting, 0, func->values.count);
+		bool divergent = false;
+		if (mark_waiting(func, loop, waiting) && exits_wait(func, loop, waiting, &divergent) && (divergent || loop->divergent) &&
+		    !entered_alone(func, loop) && only_takes_lock(func, loop))
+			why = "lanes of a warp that wait for a lock which another of them may hold";
+	}
+	free(waiting);
+	return why;
 }
 
 bool ir_find_waiting(struct ir_func *func)
