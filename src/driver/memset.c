@@ -8,6 +8,11 @@
 
 CUresult queue_put_fill(struct queue *queue, const struct fill *fill)
 {
+	struct allocation found;
+
+	if (driver.mixed && !queue->context->ops->copy_now && memory_map_find((uintptr_t)fill->to, &found) && found.device &&
+	    found.device->ops->copy_now)
+		return api_error(CUDA_ERROR_NOT_SUPPORTED, "a fill of memory of another kind of device");
 	return (CUresult)queue->context->ops->queue_fill(queue->device_queue, fill->to, fill->pitch, fill->value, fill->element,
 							 fill->width, fill->height);
 }

@@ -372,20 +372,18 @@ int amd_queue_launch(struct device_queue *queue, struct device_kernel *kernel, c
 
 /* ---- copies and fills ------------------------------------------------------------------------------------ */
 
-/* Before and after a command. */
+/* Before and after a command. HIP is not called under the lock: a copy of memory that is not pinned waits for the stream, which may wait for a
+ * thread that needs the lock. A command counts once HIP has it, so that a mark is never before what its ticket says. */
 static int begin(struct device_queue *queue)
 {
 	int status = amd_device_status(queue->device);
-	if (!status)
-		status = amd_enter(queue->device);
-	if (!status)
-		pthread_mutex_lock(&queue->lock);
-	return status;
+	return status ? status : amd_enter(queue->device);
 }
 
 static int end(struct device_queue *queue, int error, const char *what)
 {
 	int status = amd_failed(error, "%s", what);
+	pthread_mutex_lock(&queue->lock);
 	queue->submitted += !status;
 	if (amd_is_sticky(status))
 		give_up_locked(queue, status);
@@ -601,19 +599,6 @@ static int wait_for_mark(struct device_queue *queue, struct mark *mark)
 	return status;
 }
 
-/* For all that the stream has: no event is needed. */
-static int wait_for_stream(struct device_queue *queue, uint64_t ticket)
-{
-	int status = amd_failed(HIP_CALL(hipStreamSynchronize, queue->stream), "a stream's work");
-	pthread_mutex_lock(&queue->lock);
-	if (status)
-		give_up_locked(queue, status);
-	reached_locked(queue, ticket);
-	retire_locked(queue);
-	pthread_mutex_unlock(&queue->lock);
-	return status;
-}
-
 int amd_queue_synchronize(struct device_queue *queue, uint64_t ticket)
 {
 	int status = amd_enter(queue->device);
@@ -622,8 +607,8 @@ int amd_queue_synchronize(struct device_queue *queue, uint64_t ticket)
 	pthread_mutex_lock(&queue->lock);
 	retire_locked(queue);
 	struct mark *mark = NULL;
-	bool all = atomic_load(&queue->done) < ticket && ticket == queue->submitted;
-	if (atomic_load(&queue->done) < ticket && !all) {
+	/* Not the stream as a whole: what it is given meanwhile may wait for the caller. */
+	if (atomic_load(&queue->done) < ticket) {
 		mark = mark_for_locked(queue, ticket);
 		if (!mark)
 			mark = mark_here_locked(queue, false, &status);
@@ -635,8 +620,6 @@ int amd_queue_synchronize(struct device_queue *queue, uint64_t ticket)
 	pthread_mutex_unlock(&queue->lock);
 	if (mark)
 		status = wait_for_mark(queue, mark);
-	else if (all)
-		status = wait_for_stream(queue, ticket);
 	amd_service_collect(queue->device->service);
 	int sticky = amd_device_status(queue->device);
 	return sticky ? sticky : status;
@@ -647,6 +630,7 @@ int amd_queue_timestamp(struct device_queue *queue, uint64_t *when_ns)
 	int status = begin(queue);
 	if (status)
 		return status;
+	pthread_mutex_lock(&queue->lock);
 	queue->submitted++;
 	struct mark *mark = mark_here_locked(queue, true, &status);
 	if (mark)
