@@ -172,7 +172,7 @@ static bool read_operand(char *text, struct operand *o)
 	if (unwrap(&text, "abs(", ")") || unwrap(&text, "|", "|")) o->absolute = true;
 	if (unwrap(&text, "sext(", ")")) o->sign_extend = true;
 	if (!strncmp(text, "hwreg(", 6)) return read_hwreg(text, o);
-	if (!strncmp(text, "sendmsg(", 8)) {
+	if (!strncmp(text, "sendmsg(", 8) || !strncmp(text, "gpr_idx(", 8)) {
 		o->kind = OPERAND_TEXT;	/* its user looks at the encoding */
 		return true;
 	}

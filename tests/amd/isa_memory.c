@@ -28,9 +28,8 @@ uint8_t *memory_address(struct wave *w, const struct instruction *in, uint64_t a
 	return (uint8_t *)(uintptr_t)address;
 }
 
-uint8_t *lds_address(struct wave *w, const struct instruction *in, uint64_t address, unsigned size)
+uint8_t *lds_fail(struct wave *w, const struct instruction *in, uint64_t address, unsigned size)
 {
-	if (address + size <= w->block->lds_bytes) return w->block->lds + address;
 	wave_fail(w, in, DISPATCH_FAULT, "%u bytes at LDS address 0x%llx are outside of the block's %u bytes", size, (unsigned long long)address,
 		w->block->lds_bytes);
 	return NULL;
@@ -100,14 +99,10 @@ static uint8_t *lane_address(struct wave *w, const struct instruction *in, unsig
 }
 
 /* ---- loads and stores ---- */
-void load_lane(struct wave *w, const struct access *access, const struct operand *d, const uint8_t *memory, unsigned lane)
+void load_narrow(struct wave *w, const struct access *access, const struct operand *d, const uint8_t *memory, unsigned lane)
 {
 	uint32_t value = 0;
 
-	if (access->bytes >= 4) {
-		for (unsigned i = 0; i < access->bytes / 4; i++) memcpy(&wave_row(w, d->reg + i)[lane], memory + 4 * i, 4);
-		return;
-	}
 	memcpy(&value, memory, access->bytes);
 	if (access->sign) value = access->bytes == 1 ? (uint32_t)(int8_t)value : (uint32_t)(int16_t)value;
 	if (access->d16) {
@@ -119,16 +114,10 @@ void load_lane(struct wave *w, const struct access *access, const struct operand
 	wave_row(w, d->reg)[lane] = value;
 }
 
-void store_lane(struct wave *w, const struct access *access, const struct operand *data, uint8_t *memory, unsigned lane)
+void store_narrow(struct wave *w, const struct access *access, const struct operand *data, uint8_t *memory, unsigned lane)
 {
-	uint32_t value;
+	uint32_t value = wave_row(w, data->reg)[lane] >> (access->high || data->high ? 16 : 0);
 
-	for (unsigned i = 0; i < access->bytes / 4; i++) {
-		value = data->kind == OPERAND_VECTOR ? wave_row(w, data->reg + i)[lane] : (uint32_t)scalar_read(w, data, false);
-		memcpy(memory + 4 * i, &value, 4);
-	}
-	if (access->bytes >= 4) return;
-	value = wave_row(w, data->reg)[lane] >> (access->high || data->high ? 16 : 0);
 	memcpy(memory, &value, access->bytes);
 }
 

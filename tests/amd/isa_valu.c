@@ -246,6 +246,7 @@ static inline float dot2_bf16(uint32_t a, uint32_t b, float c)
 }
 
 /* ---- sources ---- */
+static inline bool is_half(char type) { return type == 's' || type == 't' || type == 'h' || type == 'H'; }
 
 /* One register of a source in all lanes, through DPP. `enabled` loses the lanes that DPP switches off. */
 static const uint32_t *register_row(struct wave *w, const struct instruction *in, unsigned operand, unsigned reg, uint32_t *buffer,
@@ -397,7 +398,7 @@ const void *vector_source(struct wave *w, const struct instruction *in, unsigned
 	}
 	const uint32_t *row = source_u32(w, in, operand, buffer->u, enabled);
 
-	if (strchr("sthH", type))
+	if (is_half(type))
 		return source_half(w, row, o->high || (o->kind != OPERAND_CONSTANT && in->op_sel >> (operand - 1) & 1), o->absolute, o->negate, type, buffer);
 	flush = type == 'f' && flushes(w, false, false);
 	if (!o->negate && !o->absolute && !flush) return row;
@@ -524,7 +525,7 @@ void vector_write(struct wave *w, const struct instruction *in, const struct ope
 {
 	if (in->sdwa && in->dst_sel) write_sdwa(w, in, d, result->u, enabled);
 	else if (type == 'q' || type == 'l' || type == 'd') vector_write_u64(w, d, result->q, enabled);
-	else if (strchr("sthH", type)) write_half(w, in, d, result->u, enabled);
+	else if (is_half(type)) write_half(w, in, d, result->u, enabled);
 	else vector_write_u32(w, d, result->u, enabled);
 }
 
@@ -574,7 +575,7 @@ static void fix_nans_f64(union row *result, const void *const *sources, const ch
 /* Which of MODE's fields rule, by the result or, for integer results, the first source. */
 static void set_rounding(const struct wave *w, const char *types)
 {
-	char ruling = strchr("fdhH", types[0]) ? types[0] : types[1];
+	char ruling = types[0] == 'f' || types[0] == 'd' || types[0] == 'h' || types[0] == 'H' ? types[0] : types[1];
 
 	if (ruling == 'f') rounding_set(w->mode & 3);
 	else if (ruling == 'd' || ruling == 'h' || ruling == 'H') rounding_set(w->mode >> 2 & 3);

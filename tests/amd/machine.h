@@ -6,6 +6,7 @@
 #define AMD_MACHINE_H
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 #include "emulator.h"
 
 enum { MAX_LANES = 64, MAX_OPERANDS = 7 };
@@ -246,12 +247,32 @@ struct access {
 enum atomic { ATOMIC_ADD, ATOMIC_SUB, ATOMIC_RSUB, ATOMIC_SWAP, ATOMIC_COMPARE, ATOMIC_MIN_I, ATOMIC_MIN_U, ATOMIC_MAX_I, ATOMIC_MAX_U, ATOMIC_AND,
 	ATOMIC_OR, ATOMIC_XOR, ATOMIC_INC, ATOMIC_DEC, ATOMIC_ADD_F, ATOMIC_MIN_F, ATOMIC_MAX_F, ATOMIC_PK_ADD_F16, ATOMIC_PK_ADD_BF16,
 	ATOMIC_CSUB, ATOMIC_COND_SUB, ATOMIC_MSKOR };
-void load_lane(struct wave *w, const struct access *access, const struct operand *d, const uint8_t *memory, unsigned lane);
-void store_lane(struct wave *w, const struct access *access, const struct operand *data, uint8_t *memory, unsigned lane);
+void load_narrow(struct wave *w, const struct access *access, const struct operand *d, const uint8_t *memory, unsigned lane);
+void store_narrow(struct wave *w, const struct access *access, const struct operand *data, uint8_t *memory, unsigned lane);
+static inline void load_lane(struct wave *w, const struct access *access, const struct operand *d, const uint8_t *memory, unsigned lane)
+{
+	uint32_t *row = wave_row(w, d->reg) + lane;
+
+	if (access->bytes < 4) load_narrow(w, access, d, memory, lane);
+	else
+		for (unsigned i = 0; i < access->bytes; i += 4, row += w->lanes) memcpy(row, memory + i, 4);
+}
+static inline void store_lane(struct wave *w, const struct access *access, const struct operand *data, uint8_t *memory, unsigned lane)
+{
+	const uint32_t *row = wave_row(w, data->reg) + lane;
+
+	if (access->bytes < 4) store_narrow(w, access, data, memory, lane);
+	else
+		for (unsigned i = 0; i < access->bytes; i += 4, row += w->lanes) memcpy(memory + i, row, 4);
+}
 /* Returns the old value; `operand2` is what is compared with. */
 uint64_t atomic_apply(uint8_t *memory, unsigned bytes, enum atomic operation, uint64_t operand, uint64_t operand2);
 uint8_t *memory_address(struct wave *w, const struct instruction *in, uint64_t address, unsigned size, unsigned lane);
-uint8_t *lds_address(struct wave *w, const struct instruction *in, uint64_t address, unsigned size);
+uint8_t *lds_fail(struct wave *w, const struct instruction *in, uint64_t address, unsigned size);
+static inline uint8_t *lds_address(struct wave *w, const struct instruction *in, uint64_t address, unsigned size)
+{
+	return address + size <= w->block->lds_bytes ? w->block->lds + address : lds_fail(w, in, address, size);
+}
 
 /* half.c: f16 and bf16 */
 float half_to_float(uint16_t half);
