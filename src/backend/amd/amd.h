@@ -3,7 +3,7 @@
  *     hip.c      libamdhip64, opened when first asked for     device.c   the device_ops table, devices, memory
  *     error.c    HIP's errors as CUDA's                        module.c   modules, kernels, code objects
  *     queue.c    streams: commands, tickets                    service.c  what kernels tell the host: prints, traps
- *     texture.c  texture and surface objects                   diagnose.c why there is no GPU to use (diagnose.h)
+ *     diagnose.c why there is no GPU to use (diagnose.h)
  *
  * HIP has a current device for each thread: amd_enter() comes before every call that means one.
  * Locks, outermost first: a module's, a queue's, the service's, the device's. */
@@ -125,10 +125,5 @@ void amd_service_collect(struct service *service);
 /* Room for prints and for malloc, as the device's limits say: for kernels launched from now on. */
 int amd_service_set_limits(struct service *service);
 void amd_service_reset(struct service *service);
-
-/* ---- texture.c ------------------------------------------------------------------------------- */
-
-int amd_texture_create(struct device *device, const struct texture_description *description, uint64_t *object);
-void amd_texture_destroy(struct device *device, uint64_t object);
 
 #endif
