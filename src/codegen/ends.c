@@ -167,10 +167,11 @@ static bool vote_of_comparison(struct emitter *e, uint32_t condition, LLVMValueR
 	LLVMValueRef last = LLVMBuildAdd(e->b, first, LLVMConstInt(LLVMTypeOf(first), (uint64_t)ends.shape.stride * (e->lanes - 1), 0), "");
 	LLVMValueRef of_first = LLVMBuildICmp(e->b, ends.predicate, first, bound, "");
 	LLVMValueRef of_last = LLVMBuildICmp(e->b, ends.predicate, last, bound, "");
+	bool below = ends.predicate == LLVMIntSLT || ends.predicate == LLVMIntSLE || ends.predicate == LLVMIntULT || ends.predicate == LLVMIntULE;
 	LLVMIntPredicate order = is_signed ? (up ? LLVMIntSLE : LLVMIntSGE) : (up ? LLVMIntULE : LLVMIntUGE);
 	LLVMValueRef in_order = LLVMBuildICmp(e->b, order, first, last, "");
-	*yes = LLVMBuildAnd(e->b, in_order, LLVMBuildAnd(e->b, of_first, of_last, ""), "");
-	*no = LLVMBuildAnd(e->b, in_order, LLVMBuildNot(e->b, LLVMBuildOr(e->b, of_first, of_last, ""), ""), "");
+	*yes = LLVMBuildAnd(e->b, in_order, below == up ? of_last : of_first, "");
+	*no = LLVMBuildAnd(e->b, in_order, LLVMBuildNot(e->b, below == up ? of_first : of_last, ""), "");
 	return true;
 }
 

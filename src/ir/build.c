@@ -5,7 +5,7 @@
 
 /* Instructions times chunks above which compiling a kernel as vectors takes longer than most programs run it for: such
  * kernels (sorts and look-back scans with everything unrolled) get the scalar form. */
-enum { LARGEST_VECTOR_CODE = 16000 };
+enum { LARGEST_VECTOR_CODE = 16000, SMALL_CODE = 40 };
 
 static size_t count_instructions(const struct ir_func *func)
 {
@@ -71,9 +71,20 @@ static void jam(struct ir_func *func)
 	unsigned lanes = func->flags_used & ISA_BARRIER && !func->region_count ? 0 : ir_jam_lanes(func);
 	if (!lanes || func->lane_loops)
 		return;
+	unsigned before = func->options.lanes;
 	take_lanes(func, lanes);
 	if (has_divergence(func))
-		take_lanes(func, 0);
+		take_lanes(func, before);
+}
+
+/* A guard that lanes nearly always agree on takes as long as the little that it guards: it is asked once for a warp, not for each vector. */
+static void ask_once_a_warp(struct ir_func *func)
+{
+	const uint32_t *block = func->options.block;
+	if (func->options.lanes || func->width != 8 || func->lanes != 8 || !block[0] || block[0] * block[1] * block[2] % 32)
+		return;
+	func->options.lanes = 32;
+	ir_choose_lanes(func);
 }
 
 /* After a change to the blocks. */
@@ -125,8 +136,12 @@ struct ir_func *ir_build(struct arena *arena, const struct ptx_module *module, c
 		ir_choose_lanes(func);
 		ir_analyze(func);
 	}
-	if (ir_keep_together(func))
+	bool small = count_instructions(func) <= SMALL_CODE;
+	if (ir_keep_together(func)) {
+		if (small)
+			ask_once_a_warp(func);
 		build_again(func);
+	}
 	if (ir_add_lane_loops(func))
 		build_again(func);
 	if (ir_may_have_regions(func))

@@ -192,6 +192,8 @@ void ir_destroy(struct ir_func *func); /* what is not the arena's */
 void ir_find_order(struct ir_func *func);   /* order, loops, idom, ipdom; drops unreachable blocks */
 void ir_build_ssa(struct ir_func *func, uint32_t variable_count, const enum ptx_type *variable_types);
 void ir_undo_ssa(struct ir_func *func);     /* back to variables: blocks may be changed, ir_find_order() and ir_build_ssa() follow */
+/* known[]: values that follow from numbers of threads and from what is the same in all lanes, by nothing but arithmetic. */
+void ir_find_known(struct ir_func *func, bool *known);
 /* Copies parts where lanes nearly always go the same way; as the next one. */
 bool ir_keep_together(struct ir_func *func);
 /* Puts loops around parts where lanes do better one by one, for the analysed function: true where it did, and all must be built again. */

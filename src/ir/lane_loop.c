@@ -27,7 +27,7 @@ enum {
 	MOST_VALUES = 24,    /* that go in or out */
 	LOOP_WEIGHT = 8,     /* rounds of a loop, where they are not known */
 	/* quarter cycles */
-	SCALAR_STEP = 1, VECTOR_STEP = 2, MASK_STEP = 12, SCALAR_ACCESS = 3, VECTOR_ACCESS = 8, LANE_ACCESS = 7, LANE_STORE = 9,
+	SCALAR_STEP = 1, VECTOR_STEP = 2, MASK_STEP = 8, SCALAR_ACCESS = 3, VECTOR_ACCESS = 8, LANE_ACCESS = 7, LANE_STORE = 9,
 	SCALAR_STREAM = 24   /* a lane's access in a row that all lanes walk along together: each takes a line of its own */
 };
 
@@ -286,20 +286,24 @@ static bool try_part(struct ir_func *func, uint32_t entry, uint32_t exit, const 
 	return is_worth_it(func, part, depth_of(func, block_of(func, entry)->loop) - (heads_loop(func, entry) ? 1 : 0));
 }
 
-/* Do lanes leave the loop by branches of its own? */
-static bool parts_lanes(struct ir_func *func, const struct ir_loop *loop)
+/* Do data decide when lanes leave the loop? Where their numbers do, lanes side by side mostly stay so. */
+static bool parts_lanes(struct ir_func *func, const struct ir_loop *loop, const bool *known)
 {
-	for (uint32_t i = loop->first; loop->divergent && i <= loop->last; i++)
-		if (block_of(func, func->order[i])->divergent)
-			return true;
+	for (uint32_t i = loop->first; loop->divergent && i <= loop->last; i++) {
+		const struct ir_block *b = block_of(func, func->order[i]);
+		for (uint32_t s = 0; b->divergent && s < b->succ_count; s++)
+			if ((block_of(func, b->succs[s])->order < loop->first || block_of(func, b->succs[s])->order > loop->last) &&
+			    (b->rare || b->condition == IR_NONE || !known[b->condition]))
+				return true;
+	}
 	return false;
 }
 
 /* The largest part around the loop; `trial` is room. */
-static bool choose_part(struct ir_func *func, uint32_t l, const bool *taken, struct part *part, struct part *trial)
+static bool choose_part(struct ir_func *func, uint32_t l, const bool *known, const bool *taken, struct part *part, struct part *trial)
 {
 	const struct ir_loop *loop = &func->loops.data[l];
-	if (!parts_lanes(func, loop) || loop->irreducible || loop->waits || !try_part(func, loop->header, exit_of(func, loop->header, l), taken, part))
+	if (!parts_lanes(func, loop, known) || loop->irreducible || loop->waits || !try_part(func, loop->header, exit_of(func, loop->header, l), taken, part))
 		return false;
 	for (bool grown = true; grown;) {
 		uint32_t up = block_of(func, part->entry)->idom, down = part->exit;
@@ -556,12 +560,14 @@ bool ir_add_lane_loops(struct ir_func *func)
 	if (func->lanes == 1 || func->lanes > 32)
 		return false;
 	bool *taken = arena_array(func->arena, bool, func->blocks.count);
+	bool *known = arena_array(func->arena, bool, func->values.count + 1);
+	ir_find_known(func, known);
 	trial = new_part(func);
 	for (uint32_t l = 0; l < func->loops.count && count < MOST_PARTS; l++) { /* outer ones first */
 		if (taken[func->loops.data[l].header] || !func->loops.data[l].divergent)
 			continue;
 		parts[count] = new_part(func);
-		if (!choose_part(func, l, taken, &parts[count], &trial))
+		if (!choose_part(func, l, known, taken, &parts[count], &trial))
 			continue;
 		find_lists(func, &parts[count], &lists[count]);
 		drop_unassigned(func, &parts[count], &lists[count]);

@@ -47,8 +47,7 @@ static bool are_known(const struct ir_inst *inst, const bool *known)
 	return true;
 }
 
-/* Values that follow from numbers of threads and from what is the same in all lanes, by nothing but arithmetic. */
-static void find_known(struct ir_func *func, bool *known)
+void ir_find_known(struct ir_func *func, bool *known)
 {
 	memset(known, 1, func->values.count);
 	for (bool changed = true; changed;) {
@@ -350,7 +349,7 @@ bool ir_keep_together(struct ir_func *func)
 	bool *taken = arena_array(func->arena, bool, blocks);
 	part.blocks = arena_array(func->arena, uint32_t, blocks);
 	bool *apart = arena_array(func->arena, bool, blocks);
-	find_known(func, known);
+	ir_find_known(func, known);
 	find_apart(func, apart);
 	for (uint32_t i = 0; i < limit; i++) {
 		uint32_t start = func->order[i];

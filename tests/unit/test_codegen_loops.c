@@ -81,6 +81,9 @@ static void test_vector_rounds(void **state)
 	(void)state;
 	static const char *const texts[] = {
 		HEAD ROUNDS("fma.rn.f32 %f1, %f1, %f3, %f3;\nmul.f32 %f3, %f1, %f1;\nadd.f32 %f1, %f1, %f3;\n") TAIL,
+		/* scattered, but as many rounds as the thread's number says: lanes side by side go on side by side */
+		HEAD "mov.u32 %r3, %r2;\nagain: mul.lo.s32 %r5, %r3, %r3;\nmul.wide.s32 %rd6, %r5, 4;\nadd.s64 %rd6, %rd1, %rd6;\n"
+		     "ld.global.u32 %r6, [%rd6];\nst.global.u32 [%rd6+4], %r6;\nadd.s32 %r3, %r3, 1;\nsetp.ne.s32 %p1, %r3, %r1;\n@%p1 bra again;\n" TAIL,
 		HEAD ROUNDS("ld.global.f32 %f2, [%rd8];\nfma.rn.f32 %f1, %f2, %f3, %f1;\nadd.s64 %rd8, %rd8, 1024;\n") TAIL,
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
@@ -104,7 +107,7 @@ static void test_grid_loop(void **state)
 	char *ir = dump(text, shape(256, 1, 0), "ir"), *llvm = dump(text, shape(256, 1, 0), "llvm");
 	assert_int_equal(count(ir, "    vote"), 2); /* before the loop and in it */
 	assert_true(strstr(llvm, "load <8 x float>") && strstr(llvm, "store <8 x"));
-	assert_int_equal(count(llvm, "@llvm.prefetch.p0(ptr"), 2); /* its declaration, and one of the next round's line */
+	assert_int_equal(count(llvm, "@llvm.prefetch.p0(ptr"), 3); /* its declaration, and the two lines of the next round */
 	free(ir);
 	free(llvm);
 	/* nearer rows the machine finds by itself */
@@ -119,8 +122,8 @@ static void test_guard(void **state)
 	(void)state;
 	char *llvm = dump(HEAD "setp.ge.s32 %p1, %r2, %r1;\nmov.u32 %r3, %ctaid.y;\nsetp.ge.s32 %p2, %r3, %r1;\nor.pred %p3, %p1, %p2;\n"
 			       "@%p3 bra done;\nld.global.f32 %f1, [%rd4];\nst.global.f32 [%rd5], %f1;\ndone: " TAIL, shape(256, 1, 0), "llvm");
-	assert_int_equal(count(llvm, "= load <8 x i32>") + count(llvm, "= load <8 x float>"), 1);
-	assert_int_equal(count(llvm, "@llvm.masked.load.v8f32.p0(ptr") + count(llvm, "@llvm.masked.load.v8i32.p0(ptr"), 2); /* with its declaration */
+	assert_int_equal(count(llvm, "= load <8 x i32>") + count(llvm, "= load <8 x float>"), 4); /* asked for 32 lanes at once */
+	assert_int_equal(count(llvm, "@llvm.masked.load.v8f32.p0(ptr") + count(llvm, "@llvm.masked.load.v8i32.p0(ptr"), 5); /* with its declaration */
 	free(llvm);
 }
 
