@@ -199,12 +199,14 @@ LLVMValueRef amd_compare_and_swap(struct emitter *e, LLVMValueRef pointer, LLVMV
 {
 	char name[128], text[512], *type = LLVMPrintTypeToString(LLVMTypeOf(expected));
 	unsigned space = space_of(pointer, &scope);
+	/* 16 bits are a loop of LLVM's own, which came out wrong inside loops of the program's (swapped, and said not to be). */
+	const char *inlining = bytes_of(LLVMTypeOf(expected)) < 4 ? "noinline optnone" : "alwaysinline";
 	bool acquires = ordering == LLVMAtomicOrderingAcquire || ordering == LLVMAtomicOrderingAcquireRelease;
 	snprintf(name, sizeof name, "atomic.cas.%s.p%u.%s.%s", type, space, scope_names[scope], ordering_name(ordering));
 	snprintf(text, sizeof text,
-		 "define linkonce_odr hidden %s @%s(ptr addrspace(%u) %%p, %s %%e, %s %%d) alwaysinline {\n"
+		 "define linkonce_odr hidden %s @%s(ptr addrspace(%u) %%p, %s %%e, %s %%d) %s {\n"
 		 "%%r = cmpxchg ptr addrspace(%u) %%p, %s %%e, %s %%d %s %s %s, align %u\n%%o = extractvalue { %s, i1 } %%r, 0\nret %s %%o\n}\n",
-		 type, name, space, type, type, space, type, type, scope_texts[scope], ordering_name(ordering), acquires ? "acquire" : "monotonic",
+		 type, name, space, type, type, inlining, space, type, type, scope_texts[scope], ordering_name(ordering), acquires ? "acquire" : "monotonic",
 		 bytes_of(LLVMTypeOf(expected)), type, type);
 	LLVMDisposeMessage(type);
 	LLVMValueRef arguments[] = { pointer, expected, desired };
