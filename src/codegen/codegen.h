@@ -19,7 +19,6 @@ struct compile_options {
 	uint8_t opt_level;     /* 0, or 2 */
 	bool small_grid;       /* the launch's threads in each dimension are < 2^31: global indices do not wrap */
 	bool check_alignment;  /* of addresses; end the kernel where they are not (DRAGOMAN_CHECK_ALIGNMENT) */
-	bool debug;
 	bool in_step;          /* the scalar form for a machine that runs the 32 threads of a warp in step */
 	bool fibers;           /* barriers always switch fibers: kernels are not cut into regions */
 	uint32_t block[3];     /* specialise on this block shape; 0,0,0: any */

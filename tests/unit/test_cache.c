@@ -152,7 +152,8 @@ static void check_keys(void)
 	DIFFERS(text_hash, "k", 77, 1, changed.vector = 8);
 	DIFFERS(text_hash, "k", 77, 1, changed.opt_level = 2);
 	DIFFERS(text_hash, "k", 77, 1, changed.small_grid = true);
-	DIFFERS(text_hash, "k", 77, 1, changed.debug = true);
+	DIFFERS(text_hash, "k", 77, 1, changed.check_alignment = true);
+	DIFFERS(text_hash, "k", 77, 1, changed.fibers = true);
 	DIFFERS(text_hash, "k", 77, 1, (changed.block[0] = 1, changed.block[1] = 256));
 	DIFFERS(text_hash, "k", 77, 1, changed.cpu = "cpu+a");
 	DIFFERS(text_hash, "k", 77, 1, (changed.cpu = "cp", changed.features = "u+a"));
