@@ -1,4 +1,4 @@
-/* The emitter's core, shared by codegen.c, control.c, values.c and address.c. Instruction emitters see emit.h alone. */
+/* The emitter's core, shared by codegen.c, control.c, values.c and its neighbours. Instruction emitters see emit.h alone. */
 #ifndef DRAGOMAN_EMITTER_STATE_H
 #define DRAGOMAN_EMITTER_STATE_H
 
@@ -92,14 +92,15 @@ LLVMTypeRef function_type(struct emitter *e);                                   
 LLVMValueRef declare_function(struct emitter *e, const struct ptx_function *function);
 void add_pointed_functions(struct emitter_unit *unit, const struct ptx_module *module);
 
-
+/* types.c, codegen.c */
 LLVMTypeRef int_type(struct emitter *e, unsigned bits);
 LLVMTypeRef ptr_type(struct emitter *e);
 LLVMValueRef entry_alloca(struct emitter *e, LLVMTypeRef type, const char *name);
 
+bool emit_instruction(struct emitter *e, const struct ir_inst *inst); /* instruction.c */
+
 /* values.c */
 void emitter_init_values(struct emitter *e);
-bool emit_instruction(struct emitter *e, const struct ir_inst *inst);
 LLVMValueRef read_uniform(struct emitter *e, uint32_t value);                 /* scalar; the register's own LLVM type */
 LLVMValueRef read_chunk(struct emitter *e, uint32_t value, unsigned chunk);
 LLVMValueRef condition_chunk(struct emitter *e, uint32_t value, unsigned chunk); /* <w x i1> */
