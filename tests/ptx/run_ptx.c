@@ -17,7 +17,7 @@
  *     run_ptx FILE.ptx [TEST-NAME-PART]
  *
  *     RUN_PTX_MODES=lanes:vector:opt,…   to choose modes
- *     RUN_PTX_EVERY=N                    only every Nth test
+ *     RUN_PTX_EVERY=N or N:K             only every Nth test, from the first or the Kth on (counted from 0)
  *     RUN_PTX_REFUSED=1                  what the device refuses by name (CUDA_ERROR_NOT_SUPPORTED) is no failure
  *     RUN_PTX_RESULTS=FILE               a line a test: passed, failed, refused or skipped, a tab, its name */
 #include <cuda.h>
@@ -344,7 +344,12 @@ static void run_mode(const char *path, const char *text, const struct mode *mode
 	struct test test;
 	char *at = (char *)text;
 	const char *every_text = getenv("RUN_PTX_EVERY"), *results = getenv("RUN_PTX_RESULTS");
-	unsigned every = every_text && atoi(every_text) > 0 ? (unsigned)atoi(every_text) : 1, number = 0;
+	unsigned every = 1, first = 0, number = 0;
+	if (every_text && (sscanf(every_text, "%u:%u", &every, &first) < 1 || !every || first >= every)) {
+		printf("RUN_PTX_EVERY=%s: N or N:K was expected, K below N\n", every_text);
+		counts->failed++;
+		return;
+	}
 	uint32_t *result = malloc(MAX_WORDS * 4);
 	FILE *file = results ? fopen(results, "a") : NULL;
 	set_mode(mode);
@@ -356,7 +361,7 @@ static void run_mode(const char *path, const char *text, const struct mode *mode
 		return;
 	}
 	while (next_test(&at, &test)) {
-		bool wanted = number++ % every == 0 && (!only || strstr(test.name, only));
+		bool wanted = number++ % every == first && (!only || strstr(test.name, only));
 		const char *outcome = wanted ? run_test(module, &test, path, mode, result, counts) : "skipped";
 		if (file) {
 			fprintf(file, "%s\t%s\n", outcome, test.name);
