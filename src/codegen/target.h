@@ -68,6 +68,8 @@ struct target {
 
 /* false where LLVM has no such target. */
 bool target_init(struct target *target, const struct compile_options *options);
+/* What LLVM makes code with, of the target's triple, cpu and features. NULL after a message. */
+LLVMTargetMachineRef target_machine(const struct target *target, unsigned opt_level, LLVMCodeModel model);
 bool target_init_amd(struct target *target, const struct compile_options *options); /* target_amd.c */
 
 #endif

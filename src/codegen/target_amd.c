@@ -619,15 +619,7 @@ static const struct {
 
 static LLVMTargetMachineRef amd_machine(const struct target *target, unsigned opt_level)
 {
-	LLVMTargetRef t;
-	char *message = NULL;
-	if (LLVMGetTargetFromTriple(target->triple, &t, &message)) {
-		log_error("LLVM does not know the target %s: %s", target->triple, message);
-		LLVMDisposeMessage(message);
-		return NULL;
-	}
-	return LLVMCreateTargetMachine(t, target->triple, target->cpu, target->features,
-				       opt_level ? LLVMCodeGenLevelDefault : LLVMCodeGenLevelNone, LLVMRelocPIC, LLVMCodeModelDefault);
+	return target_machine(target, opt_level, LLVMCodeModelDefault);
 }
 
 bool target_init_amd(struct target *target, const struct compile_options *options)

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static LLVMTargetMachineRef cpu_machine(const struct target *target, unsigned opt_level)
+LLVMTargetMachineRef target_machine(const struct target *target, unsigned opt_level, LLVMCodeModel model)
 {
 	LLVMTargetRef t;
 	char *message = NULL;
@@ -14,7 +14,12 @@ static LLVMTargetMachineRef cpu_machine(const struct target *target, unsigned op
 		return NULL;
 	}
 	return LLVMCreateTargetMachine(t, target->triple, target->cpu, target->features,
-				       opt_level ? LLVMCodeGenLevelDefault : LLVMCodeGenLevelNone, LLVMRelocPIC, LLVMCodeModelSmall);
+				       opt_level ? LLVMCodeGenLevelDefault : LLVMCodeGenLevelNone, LLVMRelocPIC, model);
+}
+
+static LLVMTargetMachineRef cpu_machine(const struct target *target, unsigned opt_level)
+{
+	return target_machine(target, opt_level, LLVMCodeModelSmall);
 }
 
 static bool has_feature(const struct target *target, const char *name)

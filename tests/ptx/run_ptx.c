@@ -18,7 +18,7 @@
  *
  *     RUN_PTX_MODES=lanes:vector:opt,…   to choose modes
  *     RUN_PTX_EVERY=N or N:K             only every Nth test, from the first or the Kth on (counted from 0)
- *     RUN_PTX_REFUSED=1                  what the device refuses by name (CUDA_ERROR_NOT_SUPPORTED) is no failure
+ *     RUN_PTX_REFUSED=TEXT               tests with TEXT in their names may be refused by name (CUDA_ERROR_NOT_SUPPORTED); any other fails
  *     RUN_PTX_RESULTS=FILE               a line a test: passed, failed, refused or skipped, a tab, its name */
 #include <cuda.h>
 
@@ -323,7 +323,8 @@ static const char *run_test(CUmodule module, const struct test *test, const char
 	for (unsigned diverge = 0; diverge < (test->once || test->fails[0] ? 1u : 2u); diverge++) {
 		snprintf(how, sizeof how, " (%u lanes, vectors of %u, -O%u%s)", mode->lanes, mode->vector, mode->opt, diverge ? ", diverging" : "");
 		counts->tests++;
-		bool good, may_refuse = getenv("RUN_PTX_REFUSED") != NULL;
+		const char *refusable = getenv("RUN_PTX_REFUSED");
+		bool good, may_refuse = refusable && *refusable && strstr(test->name, refusable);
 		if (test->fails[0])
 			good = run_failing(test, path, how);
 		else if (run(module, test, diverge, result, words_out(test)))
