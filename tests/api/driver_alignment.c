@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "context.h"
 
 /* Thread t uses byte t * step + offset, of the kind of memory and in the way that the kernel's name says. */
 #define KERNEL(name, body)                                                                                             \
@@ -37,18 +38,13 @@ enum { CASES = sizeof cases / sizeof *cases };
 
 static int run(int number)
 {
-	CUcontext context;
-	CUdevice device;
 	CUmodule module;
 	CUfunction function;
 	CUdeviceptr p;
 	unsigned step = cases[number].step, offset = cases[number].offset;
 	void *parameters[] = {&p, &step, &offset};
 
-	CHECK_OK(cuInit(0));
-	CHECK_OK(cuDeviceGet(&device, 0));
-	CHECK_OK(cuDevicePrimaryCtxRetain(&context, device));
-	CHECK_OK(cuCtxSetCurrent(context));
+	context_begin();
 	CHECK_OK(cuModuleLoadData(&module, ptx));
 	CHECK_OK(cuModuleGetFunction(&function, module, cases[number].kernel));
 	CHECK_OK(cuMemAlloc(&p, 65536));

@@ -5,6 +5,7 @@
 #include <cuda.h>
 
 #include "check.h"
+#include "context.h"
 
 enum { THREADS = 48, WORDS = 16 }; /* threads: not whole warps */
 
@@ -276,13 +277,7 @@ static void test_hopeless(void)
 
 int main(void)
 {
-	CUcontext context;
-	CUdevice device;
-
-	CHECK_OK(cuInit(0));
-	CHECK_OK(cuDeviceGet(&device, 0));
-	CHECK_OK(cuDevicePrimaryCtxRetain(&context, device));
-	CHECK_OK(cuCtxSetCurrent(context));
+	context_begin();
 	CHECK_OK(cuModuleLoadData(&ring_module, ring_ptx));
 	CHECK_OK(cuModuleLoadData(&module, more_ptx));
 	CHECK_OK(cuMemAlloc(&out, 64 * 1024));

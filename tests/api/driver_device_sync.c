@@ -5,6 +5,7 @@
 #include <cuda.h>
 
 #include "check.h"
+#include "context.h"
 
 static const char ptx[] =
 	".version 7.0\n.target sm_80\n.address_size 64\n"
@@ -169,13 +170,7 @@ static void test_alone(void)
 
 int main(void)
 {
-	CUcontext context;
-	CUdevice device;
-
-	CHECK_OK(cuInit(0));
-	CHECK_OK(cuDeviceGet(&device, 0));
-	CHECK_OK(cuDevicePrimaryCtxRetain(&context, device));
-	CHECK_OK(cuCtxSetCurrent(context));
+	context_begin();
 	CHECK_OK(load());
 	CHECK_OK(cuMemAlloc(&p, 1 << 20));
 	if (!module || !p)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "context.h"
 
 enum { LINES = 300000 };
 
@@ -70,14 +71,9 @@ int main(void)
 {
 	int first = -1, last = -1, lines;
 	CUfunction function = NULL;
-	CUcontext context;
 	CUmodule module;
-	CUdevice device;
 
-	CHECK_OK(cuInit(0));
-	CHECK_OK(cuDeviceGet(&device, 0));
-	CHECK_OK(cuDevicePrimaryCtxRetain(&context, device));
-	CHECK_OK(cuCtxSetCurrent(context));
+	context_begin();
 	CHECK_OK(cuCtxSetLimit(CU_LIMIT_PRINTF_FIFO_SIZE, 512 << 10));
 	CHECK_OK(load(&module));
 	CHECK_OK(cuModuleGetFunction(&function, module, "lines"));

@@ -3,6 +3,7 @@
 #include <cuda.h>
 
 #include "check.h"
+#include "context.h"
 
 #define FETCH(sampler, at)                                                                                             \
 	"  tex.1d.v4.f32.f32 {%a, %b, %c, %d}, [pixels, " sampler ", {%x}]; st.global.f32 [%o+" #at "], %a;\n"
@@ -97,13 +98,7 @@ static void test_refused(void)
 
 int main(void)
 {
-	CUcontext context;
-	CUdevice device;
-
-	CHECK_OK(cuInit(0));
-	CHECK_OK(cuDeviceGet(&device, 0));
-	CHECK_OK(cuDevicePrimaryCtxRetain(&context, device));
-	CHECK_OK(cuCtxSetCurrent(context));
+	context_begin();
 	CHECK_OK(cuModuleLoadData(&module, ptx));
 	CHECK_OK(cuMemAlloc(&in, 4096));
 	CHECK_OK(cuMemAlloc(&out, 4096));

@@ -5,18 +5,22 @@
 #include <stdlib.h>
 
 struct device_module {
+	struct code_module code; /* first: see module_of() */
 	struct device *device;
-	struct code_module code;
 	void *data;                 /* all variables, in device memory; NULL: none */
 	struct variables variables;
-	struct device_kernel *kernels;
 };
 
 struct device_kernel {
 	struct code_kernel code;
-	struct device_module *module;
-	struct device_kernel *next;
 };
+
+static const struct code_ops code_ops;
+
+static struct device_module *module_of(const struct code_kernel *kernel)
+{
+	return (struct device_module *)kernel->module;
+}
 
 const char *amd_kernel_name(const struct device_kernel *kernel)
 {
@@ -53,7 +57,7 @@ int amd_module_load(struct device *device, const struct ptx_module *ptx, struct 
 	if (!module)
 		return STATUS_OUT_OF_MEMORY;
 	module->device = device;
-	code_module_init(&module->code, ptx);
+	code_module_init(&module->code, &code_ops, ptx);
 	if (!status && !variables_init(&module->variables, ptx))
 		status = STATUS_OUT_OF_MEMORY;
 	module->variables.function_address = function_address;
@@ -75,12 +79,7 @@ int amd_module_load(struct device *device, const struct ptx_module *ptx, struct 
 void amd_module_unload(struct device_module *module)
 {
 	amd_enter(module->device);
-	while (module->kernels) {
-		struct device_kernel *kernel = module->kernels;
-		module->kernels = kernel->next;
-		code_kernel_fini(&kernel->code);
-		free(kernel);
-	}
+	code_module_drop_kernels(&module->code);
 	if (module->data)
 		HIP_CALL(hipFree, module->data);
 	variables_fini(&module->variables);
@@ -116,7 +115,7 @@ int amd_module_bind_name(struct device_module *module, const char *name, void *p
 
 static struct device *device_of(const struct code_kernel *kernel)
 {
-	return ((const struct device_kernel *)kernel)->module->device;
+	return module_of(kernel)->device;
 }
 
 static void set_options(const struct code_kernel *kernel, const struct variant *variant, struct compile_options *options)
@@ -140,7 +139,7 @@ static const char *target_name(const struct code_kernel *kernel)
 static int load_symbols(struct code_kernel *kernel, struct amd_variant *mine, const struct compile_result *result)
 {
 	uint64_t *table, bytes = result->info.symbol_count * sizeof *table;
-	int status = code_symbols(kernel, &mine->common, result, &((struct device_kernel *)kernel)->module->variables, &table);
+	int status = code_symbols(kernel, &mine->common, result, &module_of(kernel)->variables, &table);
 	if (!status && bytes)
 		status = amd_failed(HIP_CALL(hipMalloc, (void **)&mine->symbols, bytes), "memory for a kernel's table");
 	if (!status && bytes)
@@ -185,6 +184,7 @@ static void unload_code(struct code_kernel *kernel, struct variant *variant)
 }
 
 static const struct code_ops code_ops = {
+	.kernel_size = sizeof(struct device_kernel),
 	.variant_size = sizeof(struct amd_variant),
 	.abi = AMD_ABI,
 	.any_shape_threads = AMD_PADDED_THREADS_MAX,
@@ -197,19 +197,8 @@ static const struct code_ops code_ops = {
 
 int amd_module_kernel(struct device_module *module, const struct ptx_function *function, struct device_kernel **out)
 {
-	pthread_mutex_lock(&module->code.lock);
-	struct device_kernel *kernel = module->kernels;
-	while (kernel && kernel->code.function != function)
-		kernel = kernel->next;
-	if (!kernel && (kernel = calloc(1, sizeof *kernel))) {
-		kernel->code = (struct code_kernel){ .ops = &code_ops, .module = &module->code, .function = function };
-		kernel->module = module;
-		kernel->next = module->kernels;
-		module->kernels = kernel;
-	}
-	pthread_mutex_unlock(&module->code.lock);
-	*out = kernel;
-	return kernel ? STATUS_SUCCESS : STATUS_OUT_OF_MEMORY;
+	*out = (struct device_kernel *)code_module_kernel(&module->code, function);
+	return *out ? STATUS_SUCCESS : STATUS_OUT_OF_MEMORY;
 }
 
 int amd_kernel_variant(struct device_kernel *kernel, const struct launch_config *config, const struct amd_variant **out)

@@ -10,8 +10,9 @@
 
 enum { SHAPES = 8 /* a kernel launched with more gets one variant for any */ };
 
-void code_module_init(struct code_module *module, const struct ptx_module *ptx)
+void code_module_init(struct code_module *module, const struct code_ops *ops, const struct ptx_module *ptx)
 {
+	module->ops = ops;
 	module->ptx = ptx;
 	pthread_mutex_init(&module->lock, NULL);
 	pthread_cond_init(&module->compiled, NULL);
@@ -25,19 +26,40 @@ void code_module_fini(struct code_module *module)
 
 static void forget(struct code_kernel *kernel, struct variant *variant)
 {
-	kernel->ops->unload(kernel, variant);
+	kernel->module->ops->unload(kernel, variant);
 	free(variant->message);
 	variant->message = NULL;
 }
 
-void code_kernel_fini(struct code_kernel *kernel)
+void code_module_drop_kernels(struct code_module *module)
 {
-	while (kernel->variants) {
-		struct variant *variant = kernel->variants;
-		kernel->variants = variant->next;
-		forget(kernel, variant);
-		free(variant);
+	while (module->kernels) {
+		struct code_kernel *kernel = module->kernels;
+		module->kernels = kernel->next;
+		while (kernel->variants) {
+			struct variant *variant = kernel->variants;
+			kernel->variants = variant->next;
+			forget(kernel, variant);
+			free(variant);
+		}
+		free(kernel);
 	}
+}
+
+struct code_kernel *code_module_kernel(struct code_module *module, const struct ptx_function *function)
+{
+	pthread_mutex_lock(&module->lock);
+	struct code_kernel *kernel = module->kernels;
+	while (kernel && kernel->function != function)
+		kernel = kernel->next;
+	if (!kernel && (kernel = calloc(1, module->ops->kernel_size))) {
+		kernel->module = module;
+		kernel->function = function;
+		kernel->next = module->kernels;
+		module->kernels = kernel;
+	}
+	pthread_mutex_unlock(&module->lock);
+	return kernel;
 }
 
 const char *code_kernel_name(const struct code_kernel *kernel)
@@ -119,7 +141,7 @@ static int compile(struct code_kernel *kernel, const struct compile_options *opt
 static int load(struct code_kernel *kernel, struct variant *variant, const struct compile_result *result)
 {
 	variant->info = result->info;
-	return kernel->ops->load(kernel, variant, result);
+	return kernel->module->ops->load(kernel, variant, result);
 }
 
 /* The form for any block shape, where that was compiled ahead and is no worse. */
@@ -129,7 +151,7 @@ static bool get_for_any_shape(const struct code_kernel *kernel, struct cache_sub
 	struct compile_options options = *subject.options;
 	const uint32_t *block = options.block;
 	struct cache_key other;
-	if (!block[0] || (uint64_t)block[0] * block[1] * block[2] > kernel->ops->any_shape_threads)
+	if (!block[0] || (uint64_t)block[0] * block[1] * block[2] > kernel->module->ops->any_shape_threads)
 		return false;
 	memset(options.block, 0, sizeof options.block);
 	subject.options = &options;
@@ -143,7 +165,7 @@ static bool get_for_any_shape(const struct code_kernel *kernel, struct cache_sub
 /* From the cache if it is there and sound, else from the compiler. */
 static int obtain(struct code_kernel *kernel, struct variant *variant)
 {
-	const struct code_ops *ops = kernel->ops;
+	const struct code_ops *ops = kernel->module->ops;
 	bool any = env_flag("DRAGOMAN_ANY_SHAPE"); /* for tests: code for all block shapes in place of one */
 	struct compile_options options = {
 		.opt_level = (uint8_t)env_long("DRAGOMAN_OPT", 2, 0, 2),
@@ -195,7 +217,7 @@ static struct variant *find_locked(struct code_kernel *kernel, struct variant_ke
 		memset(key.block, 0, sizeof key.block);
 		return find_locked(kernel, key, mine);
 	}
-	struct variant *variant = calloc(1, kernel->ops->variant_size);
+	struct variant *variant = calloc(1, kernel->module->ops->variant_size);
 	if (!variant)
 		return NULL;
 	variant->key = key;

@@ -72,7 +72,7 @@ struct code_kernel;
 
 /* What a back end does with code. */
 struct code_ops {
-	size_t variant_size;
+	size_t kernel_size, variant_size; /* of the back end's own, which begin with ours */
 	uint32_t abi;
 	uint32_t any_shape_threads; /* blocks of so many run the form for any shape, where the cache has that alone; 0: never */
 	void (*options)(const struct code_kernel *kernel, const struct variant *variant, struct compile_options *options);
@@ -85,25 +85,29 @@ struct code_ops {
 
 /* A back end's module has one. */
 struct code_module {
+	const struct code_ops *ops;
 	const struct ptx_module *ptx;
+	struct code_kernel *kernels;
 	pthread_mutex_t lock;
 	pthread_cond_t compiled;
 	bool hashed;
 	uint8_t text_hash[32];
 };
-void code_module_init(struct code_module *module, const struct ptx_module *ptx);
+void code_module_init(struct code_module *module, const struct code_ops *ops, const struct ptx_module *ptx);
+void code_module_drop_kernels(struct code_module *module); /* all of them, with their code */
 void code_module_fini(struct code_module *module);
 
-/* A back end's kernel has one. */
+/* A back end's kernel begins with this, all else in it zeroed. */
 struct code_kernel {
-	const struct code_ops *ops;
 	struct code_module *module;
+	struct code_kernel *next;
 	const struct ptx_function *function;
 	struct variant *variants;
 	unsigned variant_count;
 	_Atomic(struct variant *) last; /* used; ready */
 };
-void code_kernel_fini(struct code_kernel *kernel);
+/* The module's kernel of that function, made where there is none; NULL without memory. */
+struct code_kernel *code_module_kernel(struct code_module *module, const struct ptx_function *function);
 const char *code_kernel_name(const struct code_kernel *kernel);
 int code_fail(struct variant *variant, int status, const char *format, ...) PRINTF_LIKE(3, 4); /* `status`; the message is kept */
 /* The addresses that the code reads from its table, malloc'ed, one more than there are. */

@@ -7,20 +7,24 @@
 #include <stdlib.h>
 
 struct device_module {
+	struct code_module code; /* first: see module_of() */
 	struct device *device;
-	struct code_module code;
 	void *data;                   /* all variables, one allocation; NULL: none */
 	struct variables variables;
 	struct code_stubs stubs;      /* one for each function, where any has an address */
-	struct device_kernel *kernels;
 };
 
 struct device_kernel {
 	struct code_kernel code;
-	struct device_module *module;
-	struct device_kernel *next;
 	_Atomic(void *) owner;        /* the driver's name for it, or for another of its module */
 };
+
+static const struct code_ops code_ops;
+
+static struct device_module *module_of(const struct code_kernel *kernel)
+{
+	return (struct device_module *)kernel->module;
+}
 
 const char *cpu_kernel_name(const struct device_kernel *kernel)
 {
@@ -88,7 +92,7 @@ int cpu_module_load(struct device *device, const struct ptx_module *ptx, struct 
 	module->device = device;
 	module->variables.function_address = function_address;
 	module->variables.context = module;
-	code_module_init(&module->code, ptx);
+	code_module_init(&module->code, &code_ops, ptx);
 	if (!variables_init(&module->variables, ptx))
 		goto out;
 	if (module->variables.bytes) {
@@ -112,12 +116,7 @@ void cpu_module_unload(struct device_module *module)
 {
 	if (cpu_pool_gone() == STATUS_DEINITIALIZED)
 		return;
-	while (module->kernels) {
-		struct device_kernel *kernel = module->kernels;
-		module->kernels = kernel->next;
-		code_kernel_fini(&kernel->code);
-		free(kernel);
-	}
+	code_module_drop_kernels(&module->code);
 	cpu_code_stubs_destroy(&module->stubs, &module->device->code);
 	if (module->data)
 		cpu_memory_release(module->device->memory, module->data);
@@ -178,7 +177,7 @@ static bool info_is_sound(const struct kernel_info *info)
 
 static int load_code(struct code_kernel *code, struct variant *variant, const struct compile_result *result)
 {
-	struct device_module *module = ((struct device_kernel *)code)->module;
+	struct device_module *module = module_of(code);
 	struct kernel_variant *mine = own(variant);
 	char why[CODE_WHY];
 	const char *name = code_kernel_name(code);
@@ -201,13 +200,14 @@ static int load_code(struct code_kernel *code, struct variant *variant, const st
 static void unload_code(struct code_kernel *code, struct variant *variant)
 {
 	struct kernel_variant *mine = own(variant);
-	cpu_code_unload(mine->code, &((struct device_kernel *)code)->module->device->code);
+	cpu_code_unload(mine->code, &module_of(code)->device->code);
 	free(mine->symbols);
 	mine->code = NULL;
 	mine->symbols = NULL;
 }
 
 static const struct code_ops code_ops = {
+	.kernel_size = sizeof(struct device_kernel),
 	.variant_size = sizeof(struct kernel_variant),
 	.abi = CPU_ABI,
 	.options = set_options,
@@ -219,19 +219,8 @@ static const struct code_ops code_ops = {
 
 int cpu_module_kernel(struct device_module *module, const struct ptx_function *function, struct device_kernel **out)
 {
-	pthread_mutex_lock(&module->code.lock);
-	struct device_kernel *kernel = module->kernels;
-	while (kernel && kernel->code.function != function)
-		kernel = kernel->next;
-	if (!kernel && (kernel = calloc(1, sizeof *kernel))) {
-		kernel->code = (struct code_kernel){ .ops = &code_ops, .module = &module->code, .function = function };
-		kernel->module = module;
-		kernel->next = module->kernels;
-		module->kernels = kernel;
-	}
-	pthread_mutex_unlock(&module->code.lock);
-	*out = kernel;
-	return kernel ? STATUS_SUCCESS : STATUS_OUT_OF_MEMORY;
+	*out = (struct device_kernel *)code_module_kernel(&module->code, function);
+	return *out ? STATUS_SUCCESS : STATUS_OUT_OF_MEMORY;
 }
 
 struct device_kernel *cpu_module_kernel_at(struct device_module *module, uint64_t address)
@@ -259,7 +248,7 @@ void *cpu_kernel_owner(const struct device_kernel *kernel)
 
 struct device_module *cpu_kernel_module(const struct device_kernel *kernel)
 {
-	return kernel->module;
+	return module_of(&kernel->code);
 }
 
 const struct ptx_function *cpu_kernel_function(const struct device_kernel *kernel)
