@@ -13,7 +13,18 @@ enum texture_geometry { TEXTURE_1D, TEXTURE_2D, TEXTURE_3D, TEXTURE_CUBE };
 /* How a channel's bits are read. The normalised ones become floats of [0, 1] or [-1, 1]. */
 enum texture_channel { TEXTURE_UNSIGNED, TEXTURE_SIGNED, TEXTURE_FLOAT, TEXTURE_UNORM, TEXTURE_SNORM };
 
-enum texture_address { TEXTURE_WRAP, TEXTURE_CLAMP, TEXTURE_MIRROR, TEXTURE_BORDER }; /* as CUaddress_mode numbers them */
+/* As CUaddress_mode numbers them; beyond those OpenGL's GL_CLAMP, which PTX calls clamp_ogl: the coordinate stays within the texture,
+ * and where a filter reaches over its edge there is the border. */
+enum texture_address { TEXTURE_WRAP, TEXTURE_CLAMP, TEXTURE_MIRROR, TEXTURE_BORDER, TEXTURE_CLAMP_OGL };
+
+/* A sampler's state in one word: what the memory of a .samplerref variable holds. The highest bit tells it from the number of an object
+ * and from an address. */
+enum {
+	SAMPLER_ADDRESS = 11,             /* enum texture_address of each axis, three bits each */
+	SAMPLER_FILTERED = 0x100000,
+	SAMPLER_UNNORMALIZED = 0x200000   /* coordinates count texels even where the texture says otherwise */
+};
+#define SAMPLER_WORD (UINT64_C(1) << 63)
 
 struct texture_level {
 	uint8_t *base;

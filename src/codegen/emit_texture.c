@@ -2,12 +2,10 @@
  * (backend/cpu/texture.h): the operands of all lanes of a piece go through memory, one call serves them. Lanes that name
  * different objects are served one at a time. A reference stands for the object that is bound to it. */
 #include <stddef.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "backend/cpu/abi.h"
 #include "backend/cpu/texture.h"
-#include "backend/texture.h"
+#include "backend/sampler.h"
 #include "codegen/arith.h"
 #include "codegen/state.h"
 #include "isa_emit.h"
@@ -68,7 +66,7 @@ static LLVMValueRef object_value(struct emitter *e, const struct ptx_operand *op
 {
 	if (op->kind != PTX_OP_SYMBOL)
 		return value_of(e, op, PTX_U64);
-	LLVMValueRef at = LLVMBuildIntToPtr(e->b, symbol_address(e, op->symbol), ptr_type(e), "");
+	LLVMValueRef at = LLVMBuildIntToPtr(e->b, lane_get(e, value_of(e, op, PTX_U64), 0), ptr_type(e), "");
 	return splat(e, LLVMBuildLoad2(e->b, i64_type(e), at, ""));
 }
 
@@ -156,71 +154,25 @@ static void put_coordinates(struct emitter *e, LLVMValueRef base, const struct p
 
 /* ---- tex, tld4 ------------------------------------------------------------------------------------------------------------ */
 
-/* The value of a field of a .samplerref's initialiser; NULL: it has none. */
-static const char *sampler_field(const char *fields, const char *name, char value[32])
+/* The .samplerref variable whose state is known here; NULL: the operand is a parameter, another module's variable or a pointer. */
+static const struct ptx_variable *known_sampler(const struct ptx_operand *op)
 {
-	size_t length = strlen(name);
-	for (const char *at = fields; at; at = strstr(at, ", ") ? strstr(at, ", ") + 2 : NULL) {
-		if (strncmp(at, name, length) || strncmp(at + length, " = ", 3))
-			continue;
-		size_t size = strcspn(at + length + 3, ",");
-		snprintf(value, 32, "%.*s", (int)size, at + length + 3);
-		return value;
-	}
-	return NULL;
-}
-
-static bool sampler_address(struct emitter *e, const char *mode, bool filtered, uint32_t *address)
-{
-	static const struct { const char *name; uint32_t mode; } modes[] = {
-		{ "wrap", TEXTURE_WRAP }, { "mirror", TEXTURE_MIRROR }, { "clamp_to_edge", TEXTURE_CLAMP }, { "clamp_to_border", TEXTURE_BORDER },
-		{ "clamp_ogl", TEXTURE_CLAMP }, /* the same but where a filter reaches over the edge */
-	};
-	for (size_t i = 0; i < ARRAY_LENGTH(modes); i++)
-		if (!strcmp(modes[i].name, mode)) {
-			*address = modes[i].mode;
-			if (filtered && !strcmp(mode, "clamp_ogl"))
-				unsupported(e, "addr_mode clamp_ogl of a sampler that filters");
-			return true;
-		}
-	unsupported(e, "a sampler's addr_mode '%s'", mode);
-	return false;
-}
-
-/* A variable's state (ISA 5.3) as form bits; what it leaves out is wrap, nearest, and as the texture has it. */
-static bool sampler_form(struct emitter *e, const struct ptx_operand *op, uint32_t *form)
-{
-	static const char *const axes[] = { "addr_mode_0", "addr_mode_1", "addr_mode_2" };
 	const struct ptx_variable *v = op->kind == PTX_OP_SYMBOL && op->symbol->kind == PTX_SYMBOL_VARIABLE ?
 		(const struct ptx_variable *)op->symbol : NULL;
-	char value[32];
-	if (!v || v->type != PTX_SAMPLERREF || v->space == PTX_SPACE_PARAM || v->linkage == PTX_EXTERN) {
-		unsupported(e, "a sampler that is not a .samplerref variable of the module");
-		return false;
-	}
-	const char *fields = v->opaque ? v->opaque : "";
-	bool filtered = sampler_field(fields, "filter_mode", value) && !strcmp(value, "linear");
-	*form |= FETCH_SAMPLER | (filtered ? FETCH_FILTERED : 0);
-	if (sampler_field(fields, "force_unnormalized_coords", value) && strcmp(value, "0"))
-		*form |= FETCH_UNNORMALIZED;
-	for (unsigned i = 0; i < 3; i++) {
-		uint32_t address;
-		if (!sampler_address(e, sampler_field(fields, axes[i], value) ? value : "wrap", filtered, &address))
-			return false;
-		*form |= address << (FETCH_ADDRESS + 2 * i);
-	}
-	return true;
+	return v && v->type == PTX_SAMPLERREF && v->space != PTX_SPACE_PARAM && v->linkage != PTX_EXTERN ? v : NULL;
 }
 
-/* [texture, {coordinates}], and with .texmode_independent [texture, sampler, {coordinates}]. */
-static const struct ptx_operand *coordinates_of(struct emitter *e, const struct ptx_operand *op, uint32_t *form)
+static void put_sampler(struct emitter *e, struct call *call, const struct ptx_operand *op)
 {
-	if (op->kind == PTX_OP_TEXTURE && op->part_count == 2)
-		return &op->parts[1];
-	if (op->kind == PTX_OP_TEXTURE && op->part_count == 3)
-		return sampler_form(e, &op->parts[1], form) ? &op->parts[2] : NULL;
-	unsupported(e, "this texture operand");
-	return NULL;
+	const struct ptx_variable *v = known_sampler(op);
+	if (v) {
+		call->form |= FETCH_SAMPLER | ((uint32_t)sampler_word(v) & FETCH_SAMPLER_BITS);
+		return;
+	}
+	LLVMValueRef value = object_value(e, op);
+	call->form |= FETCH_SAMPLERS;
+	put(e, call->arguments, 32, FETCH_SAMPLER_LOW, resize(e, value, 32, false));
+	put(e, call->arguments, 32, FETCH_SAMPLER_HIGH, resize(e, lshr_(e, value, kbits(e, 64, 32)), 32, false));
 }
 
 static bool is_depth(const struct ptx_operand *op)
@@ -274,16 +226,22 @@ static void set_texels(struct emitter *e, const struct call *call, const struct 
 
 static void emit_fetch(struct emitter *e, const struct ptx_instruction *in, uint32_t form)
 {
-	const struct ptx_operand *d = operand(e, 0), *texture = operand(e, 1), *coordinates = coordinates_of(e, texture, &form);
+	const struct ptx_operand *d = operand(e, 0), *texture = operand(e, 1);
 	bool layered, pair = d->kind == PTX_OP_PAIR, integer = in->form->types[1] == PTX_S32;
 	unsigned geometry = geometry_of(e, &layered), axes = axes_of(geometry), next = 2;
-	if (!coordinates)
+	if (texture->kind != PTX_OP_TEXTURE || texture->part_count < 2 || texture->part_count > 3) {
+		unsupported(e, "this texture operand");
 		return;
+	}
+	/* [texture, {coordinates}], and with .texmode_independent [texture, sampler, {coordinates}] */
+	const struct ptx_operand *coordinates = &texture->parts[texture->part_count - 1];
 	struct call call = { offsetof(struct cpu_services, texture), &texture->parts[0], form | geometry, 32, NULL, NULL };
 	call.arguments = words(e, 32, FETCH_ARGUMENTS, "coordinates");
 	call.out = words(e, 32, 4, "texels");
 	call.form |= (layered ? FETCH_LAYERED : 0) | (integer ? FETCH_INTEGER : 0);
 	put_coordinates(e, call.arguments, coordinates, geometry, layered, integer ? PTX_S32 : PTX_F32, FETCH_LAYER);
+	if (texture->part_count == 3)
+		put_sampler(e, &call, &texture->parts[1]);
 	if (has(e, MOD_level)) {
 		call.form |= FETCH_LEVEL;
 		put_part(e, call.arguments, FETCH_LOD, operand(e, next++), 0, integer ? PTX_S32 : PTX_F32);
@@ -419,28 +377,12 @@ static void ask_lane(struct emitter *e, unsigned lane, void *data)
 	LLVMBuildStore(e->b, r, word_at(e, q->out, 32, lane));
 }
 
-static bool is_sampler(const struct ptx_operand *op)
-{
-	return op->kind == PTX_OP_SYMBOL && op->symbol->kind == PTX_SYMBOL_VARIABLE &&
-	       ((const struct ptx_variable *)op->symbol)->type == PTX_SAMPLERREF;
-}
-
 static void emit_query(struct emitter *e)
 {
 	const struct ptx_operand *address = operand(e, 1), *level = has(e, MOD_level) ? operand(e, 2) : NULL;
 	struct lane_query q;
-	uint32_t form = 0, axis;
 	if (!query_of(e, &q.query))
 		return;
-	if (is_sampler(&address->parts[0])) { /* what a variable says is known here */
-		if (!sampler_form(e, &address->parts[0], &form))
-			return;
-		axis = q.query - QUERY_ADDRESS_0;
-		uint32_t answer = axis < 3 ? form >> (FETCH_ADDRESS + 2 * axis) & 3 : q.query == QUERY_FILTER ? !!(form & FETCH_FILTERED) :
-				  !!(form & FETCH_UNNORMALIZED);
-		set_result(e, 0, kbits(e, 32, answer));
-		return;
-	}
 	q.objects = object_value(e, &address->parts[0]);
 	q.levels = level ? value_of(e, level, PTX_B32) : kbits(e, 32, 0);
 	q.out = words(e, 32, 1, "answers");

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "api/cuda_impl.h"
+#include "backend/sampler.h"
 #include "driver/array.h"
 
 struct reference {
@@ -17,6 +18,7 @@ struct reference {
 	uint64_t *number;              /* the variable's memory */
 	uint64_t object;               /* 0: not bound */
 	bool bound;
+	uint8_t clamp_ogl;             /* axes (bits) whose mode is that, for which the API has no name */
 	CUDA_RESOURCE_DESC resource;
 	CUDA_TEXTURE_DESC texture;
 	CUarray_format format;         /* of linear memory */
@@ -61,6 +63,9 @@ static CUresult rebind(struct reference *r, bool surface)
 	if (status)
 		return status;
 	unbind(r);
+	for (unsigned axis = 0; axis < 3; axis++)
+		if (r->clamp_ogl >> axis & 1)
+			description.address[axis] = TEXTURE_CLAMP_OGL;
 	status = (CUresult)context->ops->texture_create(context->device->device, &description, &r->object);
 	if (!status)
 		status = memory_copy_now(context, r->number, &r->object, sizeof r->object);
@@ -68,6 +73,18 @@ static CUresult rebind(struct reference *r, bool surface)
 }
 
 /* ---- references of modules ---------------------------------------------------------------------------------------------- */
+
+/* What the variable's initialiser says (PTX ISA 5.3, unified mode). */
+static void initialise(struct reference *r, const struct ptx_sampling *s)
+{
+	for (unsigned axis = 0; axis < 3; axis++) {
+		enum texture_address mode = s->address[axis] < 0 ? TEXTURE_CLAMP : texture_address_of((enum ptx_address_mode)s->address[axis]);
+		r->clamp_ogl |= (uint8_t)((mode == TEXTURE_CLAMP_OGL) << axis);
+		r->texture.addressMode[axis] = mode == TEXTURE_CLAMP_OGL ? CU_TR_ADDRESS_MODE_CLAMP : (CUaddress_mode)mode;
+	}
+	r->texture.filterMode = s->linear > 0 ? CU_TR_FILTER_MODE_LINEAR : CU_TR_FILTER_MODE_POINT;
+	r->texture.flags = s->normalized > 0 ? CU_TRSF_NORMALIZED_COORDINATES : 0;
+}
 
 static CUresult reference_create(struct module *module, const struct ptx_variable *variable, enum handle_kind kind, struct reference **out)
 {
@@ -88,6 +105,8 @@ static CUresult reference_create(struct module *module, const struct ptx_variabl
 	r->channels = 1;
 	for (int i = 0; i < 3; i++)
 		r->texture.addressMode[i] = CU_TR_ADDRESS_MODE_CLAMP;
+	if (variable && variable->sampling)
+		initialise(r, variable->sampling);
 	*out = r;
 	return CUDA_SUCCESS;
 }
@@ -346,6 +365,7 @@ CUresult impl_cuTexRefSetAddressMode(CUtexref handle, int dimension, CUaddress_m
 	if (!r || dimension < 0 || dimension > 2 || (unsigned)mode > CU_TR_ADDRESS_MODE_BORDER)
 		return CUDA_ERROR_INVALID_VALUE;
 	r->texture.addressMode[dimension] = mode;
+	r->clamp_ogl &= (uint8_t)~(1u << dimension);
 	return rebind(r, false);
 }
 

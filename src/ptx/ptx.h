@@ -71,6 +71,15 @@ struct ptx_symbol { /* first member of what it names */
 	struct ptx_location location;
 };
 
+/* How a texture is read (5.3): what an initialiser of a .samplerref or .texref says; -1: nothing. */
+enum ptx_address_mode { PTX_ADDRESS_WRAP, PTX_ADDRESS_MIRROR, PTX_ADDRESS_CLAMP_OGL, PTX_ADDRESS_CLAMP_TO_EDGE, PTX_ADDRESS_CLAMP_TO_BORDER };
+
+struct ptx_sampling {
+	int8_t address[3];             /* enum ptx_address_mode */
+	int8_t linear;                 /* filter_mode */
+	int8_t normalized, unnormalized;
+};
+
 struct ptx_variable {
 	struct ptx_symbol symbol;
 	enum ptx_space space;
@@ -92,6 +101,7 @@ struct ptx_variable {
 	struct ptx_function *function; /* that it is declared in (its parameters, locals, shared); NULL at module level */
 	/* fields of an opaque reference (.samplerref …) as "filter_mode = linear, …"; NULL: none */
 	const char *opaque;
+	struct ptx_sampling *sampling; /* what of them says how to read; not NULL where `opaque` is not */
 };
 
 /* ---- instructions ------------------------------------------------------------------------- */

@@ -366,24 +366,67 @@ static void read_initial(struct parser *p, struct ptx_variable *v)
 		memcpy(v->initial, p->initials.data, p->initials.count * sizeof *v->initial);
 }
 
+static int8_t *sampling_field(struct ptx_sampling *s, const char *name)
+{
+	static const struct { const char *name; size_t offset; } fields[] = {
+		{ "addr_mode_0", offsetof(struct ptx_sampling, address[0]) },
+		{ "addr_mode_1", offsetof(struct ptx_sampling, address[1]) },
+		{ "addr_mode_2", offsetof(struct ptx_sampling, address[2]) },
+		{ "filter_mode", offsetof(struct ptx_sampling, linear) },
+		{ "normalized_coords", offsetof(struct ptx_sampling, normalized) },
+		{ "force_unnormalized_coords", offsetof(struct ptx_sampling, unnormalized) },
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(fields); i++)
+		if (!strcmp(fields[i].name, name))
+			return (int8_t *)s + fields[i].offset;
+	return NULL;
+}
+
+/* -1: no value of an addr_mode or filter_mode. */
+static int8_t sampling_value(const char *value)
+{
+	static const struct { const char *name; int8_t value; } values[] = {
+		{ "wrap", PTX_ADDRESS_WRAP }, { "mirror", PTX_ADDRESS_MIRROR }, { "clamp_ogl", PTX_ADDRESS_CLAMP_OGL },
+		{ "clamp_to_edge", PTX_ADDRESS_CLAMP_TO_EDGE }, { "clamp_to_border", PTX_ADDRESS_CLAMP_TO_BORDER },
+		{ "nearest", 0 }, { "linear", 1 },
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(values); i++)
+		if (!strcmp(values[i].name, value))
+			return values[i].value;
+	return -1;
+}
+
 /* .samplerref s = { addr_mode_0 = clamp_to_border, … } (5.3): kept as "name = value, …" */
 static void read_opaque_initial(struct parser *p, struct ptx_variable *v)
 {
 	struct text *fields = &p->joined;
+	struct ptx_sampling *sampling = arena_array(&p->module->arena, struct ptx_sampling, 1);
 	fields->count = 0;
+	memset(sampling, -1, sizeof *sampling);
 	parser_expect(p, '{', "'{'");
 	while (!parser_at(p, '}')) {
 		const char *field = parser_take_name(p, "a field's name")->text;
+		int8_t *known = sampling_field(sampling, field);
+		struct ptx_location location;
 		text_printf(fields, "%s%s = ", fields->count ? ", " : "", field);
 		parser_expect(p, '=', "'='");
-		if (p->token.kind == TOKEN_NAME)
-			text_printf(fields, "%s", parser_take_name(p, "a value")->text);
-		else
-			text_printf(fields, "%u", parser_take_count(p));
+		location = token_location(&p->token);
+		if (p->token.kind == TOKEN_NAME) {
+			const char *value = parser_take_name(p, "a value")->text;
+			text_printf(fields, "%s", value);
+			if (known && (*known = sampling_value(value)) < 0)
+				parser_fail(p, location, "'%s' is no value of %s", value, field);
+		} else {
+			uint32_t value = parser_take_count(p);
+			text_printf(fields, "%u", value);
+			if (known)
+				*known = value != 0;
+		}
 		if (!parser_accept(p, ','))
 			break;
 	}
 	parser_expect(p, '}', "'}'");
+	v->sampling = sampling;
 	v->opaque = arena_strndup(&p->module->arena, fields->count ? fields->data : "", fields->count);
 }
 

@@ -1,6 +1,7 @@
 /* The variables of a loaded module: one allocation, laid out in the order of the text, and what it holds at first. Addresses are the
  * device's; where that is not the host's memory, initial values are written into a copy that the back end sends there. */
 #include "backend/common/common.h"
+#include "backend/sampler.h"
 
 #include <stdlib.h>
 
@@ -120,6 +121,8 @@ static bool initialise(struct variables *v, uint8_t *image, const struct ptx_var
 {
 	uint64_t address = variables_address(v, variable), inside = address - v->base;
 	uint8_t *at = inside < v->bytes ? image + inside : (uint8_t *)(uintptr_t)address;
+	if (address && variable->type == PTX_SAMPLERREF && variable->linkage != PTX_EXTERN)
+		memcpy(at, &(uint64_t){ sampler_word(variable) }, sizeof(uint64_t));
 	for (uint32_t i = 0; address && i < variable->initial_count; i++) {
 		const struct ptx_initial *initial = &variable->initial[i];
 		uint64_t value = initial->bits, size = (ptx_type_bits(initial->type) + 7) / 8;

@@ -16,7 +16,7 @@
 
 #include <stdint.h>
 
-enum { CPU_ABI = 4 };
+enum { CPU_ABI = 5 };
 enum { CONTEXT_MAX = 256 << 10 }; /* of kernel_info.context_bytes */
 
 struct cpu_block;

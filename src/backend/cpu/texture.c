@@ -33,11 +33,17 @@ static struct texture *place_of(uint32_t number)
 	return chunk ? &chunk[number % CHUNK] : NULL;
 }
 
-/* What is no number is the address of a reference, which holds one. */
+/* What is neither a number nor a sampler's state is the address of a reference, which holds one. */
+static uint64_t dereference(uint64_t value)
+{
+	if (value >> 32 && !(value & SAMPLER_WORD))
+		memcpy(&value, (const void *)(uintptr_t)value, sizeof value);
+	return value;
+}
+
 const struct texture *cpu_texture_find(uint64_t object)
 {
-	if (object >> 32)
-		memcpy(&object, (const void *)(uintptr_t)object, sizeof object);
+	object = dereference(object);
 	uint32_t number = (uint32_t)object & ((1u << NUMBER_BITS) - 1);
 	struct texture *t = object >> 32 ? NULL : place_of(number);
 	return t && t->object == object && object ? t : NULL;
@@ -212,6 +218,8 @@ static struct pair linear_pair(const struct fetch *f, unsigned axis, uint32_t si
 {
 	enum texture_address mode = address_mode(f, axis);
 	double c = (double)scaled(f, axis, size) + f->shift[axis];
+	if (mode == TEXTURE_CLAMP_OGL)
+		c = !(c > 0) ? 0 : c > size ? size : c;
 	if (mode == TEXTURE_CLAMP && clamp_coordinate)
 		c = !(c > 0.5) ? 0.5 : c > size - 0.5 ? size - 0.5 : c;
 	int64_t fixed = to_index((c - 0.5) * 256 + 0.5), first = fixed >> 8;
@@ -221,7 +229,8 @@ static struct pair linear_pair(const struct fetch *f, unsigned axis, uint32_t si
 static struct pair point_pair(const struct fetch *f, unsigned axis, uint32_t size)
 {
 	int64_t index = to_index((double)scaled(f, axis, size)) + f->shift[axis];
-	int32_t texel = resolve(address_mode(f, axis), index, size);
+	enum texture_address mode = address_mode(f, axis);
+	int32_t texel = resolve(mode == TEXTURE_CLAMP_OGL ? TEXTURE_CLAMP : mode, index, size);
 	return (struct pair){ { texel, texel }, 0 };
 }
 
@@ -487,18 +496,58 @@ static void fetch_buffer(const struct texture *t, uint32_t lanes, uint32_t mask,
 	}
 }
 
-static void use_sampler(struct texture *t, uint32_t form)
+/* ---- samplers --------------------------------------------------------------------------------------------------------------- */
+
+/* What an operand that names a sampler stands for: a variable's state, or that of a texture object. 0: neither. */
+static uint64_t sampler_state(uint64_t value)
+{
+	value = dereference(value);
+	const struct texture *t = value & SAMPLER_WORD ? NULL : cpu_texture_find(value);
+	if (!t || t->d.surface)
+		return value & SAMPLER_WORD ? value : 0;
+	uint64_t state = SAMPLER_WORD | (t->d.filtered ? SAMPLER_FILTERED : 0) | (t->d.normalized ? 0 : SAMPLER_UNNORMALIZED);
+	for (unsigned axis = 0; axis < 3; axis++)
+		state |= (uint64_t)t->d.address[axis] << (SAMPLER_ADDRESS + 3 * axis);
+	return state;
+}
+
+static enum texture_address sampler_address(uint64_t state, unsigned axis)
+{
+	return (enum texture_address)(state >> (SAMPLER_ADDRESS + 3 * axis) & 7);
+}
+
+/* `normalized`: what the texture says of coordinates. */
+static void use_sampler(struct texture *t, bool normalized, uint64_t state)
 {
 	for (unsigned axis = 0; axis < 3; axis++)
-		t->d.address[axis] = form >> (FETCH_ADDRESS + 2 * axis) & 3;
-	t->d.filtered = form & FETCH_FILTERED && t->class != TEXEL_INTEGER;
-	t->d.normalized &= !(form & FETCH_UNNORMALIZED);
+		t->d.address[axis] = sampler_address(state, axis);
+	t->d.filtered = state & SAMPLER_FILTERED && t->class != TEXEL_INTEGER;
+	t->d.normalized = normalized && !(state & SAMPLER_UNNORMALIZED);
+}
+
+static uint64_t lane_sampler(const struct fetch *f)
+{
+	return word(f, FETCH_SAMPLER_LOW) | (uint64_t)word(f, FETCH_SAMPLER_HIGH) << 32;
+}
+
+/* ---- fetches ------------------------------------------------------------------------------------------------------------------ */
+
+static void fetch_lane(struct fetch *f, uint32_t out[4])
+{
+	set_place(f);
+	if (f->form & FETCH_GATHER)
+		fetch_gathered(f, out);
+	else if (f->form & FETCH_INTEGER)
+		fetch_texel(f, out);
+	else
+		fetch_filtered(f, out);
 }
 
 void cpu_texture_fetch(struct cpu_block *block, uint64_t object, uint32_t form, uint32_t lanes, uint32_t mask,
 		       const uint32_t *arguments, uint32_t *out)
 {
 	const struct texture *t = cpu_texture_find(object);
+	bool normalized = t && t->d.normalized;
 	if (!mask)
 		return;
 	if (!t || t->d.surface || !fits(&t->d, form))
@@ -508,23 +557,24 @@ void cpu_texture_fetch(struct cpu_block *block, uint64_t object, uint32_t form, 
 		return;
 	}
 	struct texture sampled;
-	if (form & FETCH_SAMPLER) {
+	if (form & (FETCH_SAMPLER | FETCH_SAMPLERS)) {
 		sampled = *t;
-		use_sampler(&sampled, form);
 		t = &sampled;
 	}
+	if (form & FETCH_SAMPLER)
+		use_sampler(&sampled, normalized, form);
 	for (uint32_t lane = 0; lane < lanes; lane++) {
 		struct fetch f = { .t = t, .form = form, .arguments = arguments + lane, .lanes = lanes };
 		uint32_t result[4];
 		if (!(mask >> lane & 1))
 			continue;
-		set_place(&f);
-		if (form & FETCH_GATHER)
-			fetch_gathered(&f, result);
-		else if (form & FETCH_INTEGER)
-			fetch_texel(&f, result);
-		else
-			fetch_filtered(&f, result);
+		if (form & FETCH_SAMPLERS) {
+			uint64_t state = sampler_state(lane_sampler(&f));
+			if (!state)
+				end_fetch(block, lane_sampler(&f), "sampler");
+			use_sampler(&sampled, normalized, state);
+		}
+		fetch_lane(&f, result);
 		for (unsigned c = 0; c < 4; c++)
 			out[c * lanes + lane] = result[c];
 	}
@@ -550,9 +600,24 @@ static uint32_t channel_type(const struct texture *t)
 	}
 }
 
+static uint32_t query_sampler(uint64_t state, uint32_t what)
+{
+	switch (what) {
+	case QUERY_KIND: return 3;
+	case QUERY_FILTER: return !!(state & SAMPLER_FILTERED);
+	case QUERY_UNNORMALIZED: return !!(state & SAMPLER_UNNORMALIZED);
+	case QUERY_ADDRESS_0: case QUERY_ADDRESS_1: case QUERY_ADDRESS_2: return sampler_address(state, what - QUERY_ADDRESS_0);
+	default: return 0;
+	}
+}
+
 uint32_t cpu_texture_query(struct cpu_block *block, uint64_t object, uint32_t what, uint32_t level)
 {
-	const struct texture *t = cpu_texture_find(object);
+	const struct texture *t;
+	object = dereference(object);
+	if (object & SAMPLER_WORD)
+		return query_sampler(object, what);
+	t = cpu_texture_find(object);
 	if (what == QUERY_KIND)
 		return t ? 1 + t->d.surface : 0;
 	if (!t)
@@ -571,6 +636,7 @@ uint32_t cpu_texture_query(struct cpu_block *block, uint64_t object, uint32_t wh
 	case QUERY_SAMPLES: return 1;
 	case QUERY_FILTER: return d->filtered;
 	case QUERY_ADDRESS_0: case QUERY_ADDRESS_1: case QUERY_ADDRESS_2: return d->address[what - QUERY_ADDRESS_0];
+	case QUERY_UNNORMALIZED: return !d->normalized;
 	default: return 0;
 	}
 }

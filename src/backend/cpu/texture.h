@@ -6,6 +6,8 @@
 
 #include <stdint.h>
 
+#include "backend/texture.h"
+
 /* cpu_services.texture: form bits */
 enum {
 	FETCH_GEOMETRY = 0x3,      /* enum texture_geometry */
@@ -16,12 +18,11 @@ enum {
 	FETCH_GATHER = 0x40,       /* tld4: component in the bits from FETCH_COMPONENT */
 	FETCH_COMPONENT = 7,
 	FETCH_OFFSET = 0x200,
-	/* A sampler says how, in place of the texture: enum texture_address of each axis from bit FETCH_ADDRESS on, two bits each */
+	/* A sampler says how, in place of the texture: by the bits of SAMPLER_… (backend/texture.h), or each lane has one … */
 	FETCH_SAMPLER = 0x400,
-	FETCH_ADDRESS = 11,
-	FETCH_FILTERED = 0x20000,
-	FETCH_UNNORMALIZED = 0x40000, /* coordinates count texels even where the texture says otherwise */
-	FETCH_SAMPLING = 0x7fc00   /* all of these bits */
+	FETCH_SAMPLER_BITS = 0x3ff800,
+	FETCH_SAMPLERS = 0x400000, /* … as arguments: the value of an operand that is known when the kernel runs */
+	FETCH_SAMPLING = FETCH_SAMPLER | FETCH_SAMPLER_BITS | FETCH_SAMPLERS
 };
 
 /* Its arguments, 32-bit words. */
@@ -30,7 +31,9 @@ enum {
 	FETCH_DX,                      /* three components */
 	FETCH_DY = FETCH_DX + 3,
 	FETCH_SHIFT = FETCH_DY + 3,    /* the offset: three components */
-	FETCH_ARGUMENTS = FETCH_SHIFT + 3
+	FETCH_SAMPLER_LOW = FETCH_SHIFT + 3, /* 64 bits in two words */
+	FETCH_SAMPLER_HIGH,
+	FETCH_ARGUMENTS
 };
 
 /* cpu_services.surface: form bits. Arguments are x (bytes; texels where FORMATTED), y, z, layer; data are 64-bit words, an element each. */
@@ -54,7 +57,7 @@ enum { SURFACE_X, SURFACE_Y, SURFACE_Z, SURFACE_LAYER, SURFACE_ARGUMENTS };
 enum texture_query {
 	QUERY_WIDTH, QUERY_HEIGHT, QUERY_DEPTH, QUERY_CHANNEL_TYPE, QUERY_CHANNEL_ORDER, QUERY_NORMALIZED, QUERY_LAYERS, QUERY_LEVELS,
 	QUERY_SAMPLES, QUERY_FILTER, QUERY_ADDRESS_0, QUERY_ADDRESS_1, QUERY_ADDRESS_2, QUERY_LAYOUT, QUERY_UNNORMALIZED,
-	QUERY_KIND /* 1: a texture, 2: a surface, 0: no object at all */
+	QUERY_KIND /* 1: a texture, 2: a surface, 3: a sampler, 0: no object at all */
 };
 
 #endif
