@@ -2,7 +2,8 @@
  * fields and services. backend/amd/abi.h is the contract.
  *
  * A thread is a lane of the hardware and control flow stays as it is: LLVM's structurizer makes masks of branches. A warp is a wave of 32
- * lanes (gfx10 and later), or the lower half of one of 64, whose upper half has left; in large blocks two warps share one of 64. */
+ * lanes (gfx10 and later), or the lower half of one of 64, whose upper half has left; in kernels that know of no warps, and in large
+ * blocks, two warps share one of 64. */
 #include "codegen/amd.h"
 
 #include <llvm-c/BitReader.h>
@@ -110,11 +111,12 @@ static LLVMValueRef amd_launch_field(struct emitter *e, LLVMTypeRef type, size_t
 
 /* ---- the warp --------------------------------------------------------------------------------------------------------- */
 
-/* Blocks that padding would make too large: two warps to a wave of 64, of which the second has the upper half. */
+/* Two warps to a wave of 64, of which the second has the upper half: where it makes no difference which threads are a warp, and in blocks that
+ * padding would make too large. */
 static bool is_packed(struct emitter *e)
 {
 	const uint32_t *block = e->ir->options.block;
-	return e->target->wave64 && block[0] * block[1] * block[2] > AMD_PADDED_THREADS_MAX;
+	return e->target->wave64 && (e->ir->warpless || block[0] * block[1] * block[2] > AMD_PADDED_THREADS_MAX);
 }
 
 static bool is_padded(struct emitter *e)

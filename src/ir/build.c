@@ -103,8 +103,13 @@ static void find_apart(struct ir_func *func)
 	struct compile_options own = func->options;
 	func->options.lanes = func->options.vector = 32;
 	ir_choose_lanes(func);
-	ir_analyze(func);
+	analyze(func);
 	func->apart = ir_find_apart(func);
+	ir_find_waiting(func);
+	if (ir_may_have_regions(func))
+		ir_find_regions(func);
+	func->warpless = ir_shows_no_warps(func);
+	func->region_count = 0; /* the machine has barriers */
 	func->options = own;
 }
 

@@ -180,6 +180,7 @@ struct ir_func {
 	bool lane_loops;               /* there are such */
 	uint32_t array_count;          /* of theirs */
 	const char *apart;             /* options.in_step: why the threads of a warp cannot run so; NULL: they can */
+	bool warpless;                 /* options.in_step: ir_shows_no_warps() */
 	bool calls;                    /* calls functions that could not be inlined: pointers, recursion */
 	uint32_t kernel_flags;         /* KERNEL_… */
 	struct flatten *flatten;       /* instances and objects: ir_find_object() */
@@ -200,6 +201,9 @@ bool ir_keep_together(struct ir_func *func);
 bool ir_add_lane_loops(struct ir_func *func);
 /* How many lanes the analysed function does better with, of several warps (jam.c); 0: it does as it is. */
 unsigned ir_jam_lanes(const struct ir_func *func);
+/* Is the kernel the same whichever of its threads are one warp? No operation of a warp, nothing that says which it is, no waiting for
+ * other threads, and barriers that the whole block comes to by one way (regions have been looked for). */
+bool ir_shows_no_warps(const struct ir_func *func);
 void ir_choose_lanes(struct ir_func *func); /* width and chunks, from the options and what the kernel does */
 void ir_analyze(struct ir_func *func);
 /* Finds loops that wait; true where lanes of a group may wait for one another, in such a loop or at barriers on ways of their own, so

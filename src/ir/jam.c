@@ -32,24 +32,32 @@ static bool asks_for_warps(const struct ptx_operand *op)
 	return false;
 }
 
-/* May it run for lanes of several warps at once? */
-static bool is_of_threads(const struct ir_inst *inst)
+/* Does it do the same whichever threads are one warp? */
+static bool knows_no_warps(const struct ir_inst *inst)
 {
 	if (inst->op == IR_COPY)
 		return !asks_for_warps(inst->source);
-	if (inst->op != IR_PTX)
-		return false;
-	const struct isa_row *row = inst->ptx->form->row;
-	if (row->flags & (ISA_CONVERGENT | ISA_CALL | ISA_ATOMIC | ISA_EFFECT | ISA_UNIFORM | ISA_VARYING | ISA_TRAPS))
-		return false;
-	if (row->flags & (ISA_READS | ISA_WRITES) && row->opcode_id != OP_ld && row->opcode_id != OP_st)
-		return false;
-	if (row->flags & ISA_BARRIER && (inst->def_count || inst->ptx->operand_count > 1))
+	if (inst->op != IR_PTX || inst->ptx->form->row->flags & (ISA_CONVERGENT | ISA_CALL | ISA_EFFECT | ISA_UNIFORM))
 		return false;
 	for (unsigned i = 0; i < inst->ptx->operand_count; i++)
 		if (asks_for_warps(&inst->ptx->operands[i]))
 			return false;
 	return true;
+}
+
+/* May it run for lanes of several warps at once? */
+static bool is_of_threads(const struct ir_inst *inst)
+{
+	if (!knows_no_warps(inst))
+		return false;
+	if (inst->op == IR_COPY)
+		return true;
+	const struct isa_row *row = inst->ptx->form->row;
+	if (row->flags & (ISA_ATOMIC | ISA_VARYING | ISA_TRAPS))
+		return false;
+	if (row->flags & (ISA_READS | ISA_WRITES) && row->opcode_id != OP_ld && row->opcode_id != OP_st)
+		return false;
+	return !(row->flags & ISA_BARRIER) || (!inst->def_count && inst->ptx->operand_count < 2);
 }
 
 /* An access whose address is the same in a chunk, or goes up along it by what each lane reads or writes. */
@@ -119,4 +127,24 @@ unsigned ir_jam_lanes(const struct ir_func *func)
 	for (uint32_t l = 0; l < func->loops.count; l++)
 		sums |= is_sum_of_products(func, l);
 	return sums ? lanes : 0;
+}
+
+bool ir_shows_no_warps(const struct ir_func *func)
+{
+	for (uint32_t i = 0; i < func->order_count; i++) {
+		const struct ir_block *b = &func->blocks.data[func->order[i]];
+		for (size_t j = 0; j < b->insts.count; j++) {
+			const struct ir_inst *inst = &b->insts.data[j];
+			uint32_t flags = inst->op == IR_PTX ? inst->ptx->form->row->flags : 0;
+			uint16_t opcode = inst->op == IR_PTX ? inst->ptx->form->row->opcode_id : OP_ld;
+			bool barrier = flags & ISA_BARRIER;
+			if (!knows_no_warps(inst) || (barrier && (inst->def_count || inst->ptx->operand_count > 1)) ||
+			    (flags & (ISA_READS | ISA_WRITES) && opcode != OP_ld && opcode != OP_st && opcode != OP_atom && opcode != OP_red))
+				return false;
+		}
+	}
+	for (size_t l = 0; l < func->loops.count; l++)
+		if (func->loops.data[l].waits)
+			return false;
+	return func->kernel->is_entry && (!(func->flags_used & ISA_BARRIER) || func->region_count || func->alone);
 }

@@ -4,7 +4,8 @@
  * (kernel_info.parameter_bytes) padded to a multiple of 16, then struct amd_launch. None of HIP's hidden arguments are used: they differ
  * between versions. Launch it with HIP_LAUNCH_PARAM_BUFFER_POINTER.
  *
- * Threads. Without KERNEL_PADDED the hardware's block is the program's. With it (wave64 machines) the hardware's block is flat,
+ * Threads. Without KERNEL_PADDED the hardware's block is the program's: always with waves of 32, and with waves of 64 for kernels in which
+ * nothing shows which threads are a warp (ir_shows_no_warps) and for large blocks. With it (wave64 machines) the hardware's block is flat,
  * amd_padded_threads() × 1 × 1: 64 hardware threads for each warp of 32, of which the upper half leaves at once.
  *
  * Shared memory is LDS: the static part, dynamic shared memory from the next multiple of 16 on, then what the device library keeps there. The
@@ -23,7 +24,7 @@
 enum { AMD_ABI = 0x414d0001 };           /* never CPU_ABI */
 enum { AMD_SHARED_MAX = 64 << 10 };      /* bytes of LDS a block */
 enum { AMD_BARRIER_BYTES = 224 };        /* of which the device library may take so many */
-enum { AMD_PADDED_THREADS_MAX = 512 };   /* of the program's, a block, in the padded form; larger blocks have two warps to a wave */
+enum { AMD_PADDED_THREADS_MAX = 512 };   /* of the program's, a block, in the padded form; larger ones have two warps to a wave */
 
 /* One launch; copied behind the parameters. */
 struct amd_launch {
