@@ -91,6 +91,50 @@ void fragment_load(struct emitter *e, const struct ptx_operand *op, unsigned bit
 	}
 }
 
+/* ---- a thread's own words (mma.h) -------------------------------------------------------------------------------------- */
+
+static LLVMValueRef read_register(struct emitter *e, LLVMValueRef v, LLVMValueRef lane)
+{
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(e->context), i64 = LLVMInt64TypeInContext(e->context);
+	if (LLVMTypeOf(v) != i64)
+		return e->target->hooks->read_lane(e, v, lane);
+	LLVMValueRef by = LLVMConstInt(i64, 32, false);
+	LLVMValueRef low = e->target->hooks->read_lane(e, LLVMBuildTrunc(e->b, v, i32, ""), lane);
+	LLVMValueRef high = e->target->hooks->read_lane(e, LLVMBuildTrunc(e->b, LLVMBuildLShr(e->b, v, by, ""), i32, ""), lane);
+	return LLVMBuildOr(e->b, LLVMBuildZExt(e->b, low, i64, ""), LLVMBuildShl(e->b, LLVMBuildZExt(e->b, high, i64, ""), by, ""), "");
+}
+
+/* The first of the lanes whose words a thread needs: of A's rows 4 g, of B's columns 8 t, of lane 4 g + t. */
+static LLVMValueRef first_lane(struct emitter *e, bool of_a)
+{
+	LLVMValueRef lane = special_register(e, SREG_laneid, -1);
+	if (of_a)
+		return LLVMBuildAnd(e->b, lane, i32_constant(e, ~3u), "");
+	return LLVMBuildShl(e->b, LLVMBuildAnd(e->b, lane, i32_constant(e, 3), ""), i32_constant(e, 3), "");
+}
+
+/* `words` of each register: MMA_OWN_A, MMA_OWN_B or, the thread's alone, 1. */
+static LLVMValueRef own_store(struct emitter *e, const struct ptx_operand *op, unsigned bits, unsigned count, unsigned words)
+{
+	LLVMValueRef base = entry_alloca(e, LLVMArrayType2(LLVMIntTypeInContext(e->context, bits), words * count), "fragment");
+	LLVMValueRef first = words > 1 ? first_lane(e, words == MMA_OWN_A) : NULL;
+	for (unsigned i = 0; i < count; i++) {
+		LLVMValueRef own = arg_uniform(e, fragment_part(op, i), bits == 64 ? PTX_B64 : PTX_B32);
+		for (unsigned j = 0; j < words; j++) {
+			LLVMValueRef v = words > 1 ? read_register(e, own, LLVMBuildAdd(e->b, first, i32_constant(e, j), "")) : own;
+			LLVMBuildStore(e->b, v, fragment_word(e, base, bits, words * i + j));
+		}
+	}
+	return base;
+}
+
+static void own_load(struct emitter *e, const struct ptx_operand *op, unsigned bits, unsigned count, LLVMValueRef base)
+{
+	LLVMTypeRef word = LLVMIntTypeInContext(e->context, bits);
+	for (unsigned i = 0; i < count; i++)
+		set_value_uniform(e, fragment_part(op, i), LLVMBuildLoad2(e->b, word, fragment_word(e, base, bits, i), ""));
+}
+
 /* ---- the product --------------------------------------------------------------------------------------------------- */
 
 static bool set_types(const struct ptx_instruction *in, struct mma_tile *tile)
@@ -116,6 +160,27 @@ struct product {
 	LLVMValueRef scales;      /* NULL: none */
 };
 
+/* Words that are kept of a register: of A, B, and C and D. */
+static unsigned a_unit(const struct product *p)
+{
+	return p->tile.own ? MMA_OWN_A : 32;
+}
+
+static unsigned b_unit(const struct product *p)
+{
+	return p->tile.own ? MMA_OWN_B : 32;
+}
+
+static unsigned c_unit(const struct product *p)
+{
+	return p->tile.own ? 1 : 32;
+}
+
+static LLVMValueRef store_words(struct emitter *e, const struct product *p, const struct ptx_operand *op, unsigned bits, unsigned count, unsigned unit)
+{
+	return p->tile.own ? own_store(e, op, bits, count, unit) : fragment_store(e, op, bits, count);
+}
+
 static void call_words(struct emitter *e, LLVMValueRef function, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c, LLVMValueRef d, LLVMValueRef scales)
 {
 	LLVMTypeRef pointer = LLVMPointerTypeInContext(e->context, 0), types[MMA_POINTERS] = { pointer, pointer, pointer, pointer, pointer };
@@ -135,9 +200,9 @@ static void multiply_tiles(struct emitter *e, struct product *p, LLVMValueRef fu
 	for (unsigned row = 0; row < p->row_tiles; row++)
 		for (unsigned column = 0; column < p->column_tiles; column++) {
 			unsigned at = row * p->column_tiles + column;
-			call_words(e, function, fragment_word(e, p->a_words, ab, 32 * p->a * row),
-				   fragment_word(e, p->b_words, ab, 32 * p->b * column), fragment_word(e, p->c_words, cd, 32 * p->c * at),
-				   fragment_word(e, p->d_words, cd, 32 * p->d * at), p->scales);
+			call_words(e, function, fragment_word(e, p->a_words, ab, a_unit(p) * p->a * row),
+				   fragment_word(e, p->b_words, ab, b_unit(p) * p->b * column), fragment_word(e, p->c_words, cd, c_unit(p) * p->c * at),
+				   fragment_word(e, p->d_words, cd, c_unit(p) * p->d * at), p->scales);
 		}
 }
 
@@ -145,8 +210,9 @@ static void multiply_tiles(struct emitter *e, struct product *p, LLVMValueRef fu
 static LLVMValueRef expand_sparse(struct emitter *e, struct product *p)
 {
 	const struct ptx_operand *selector = operand(e, 5);
-	LLVMValueRef sparse = fragment_store(e, operand(e, 1), 32, p->a / 2), metadata = fragment_store(e, operand(e, 4), 32, 1);
-	LLVMValueRef dense = word_array(e, 32, 32 * p->a, "dense");
+	LLVMValueRef sparse = store_words(e, p, operand(e, 1), 32, p->a / 2, MMA_OWN_A);
+	LLVMValueRef metadata = store_words(e, p, operand(e, 4), 32, 1, MMA_OWN_A);
+	LLVMValueRef dense = word_array(e, 32, a_unit(p) * p->a, "dense");
 	LLVMValueRef function = mma_expand_function(e, &p->tile, (unsigned)selector->bits & 3);
 	call_words(e, function, sparse, metadata, dense, dense, NULL);
 	return dense;
@@ -165,20 +231,27 @@ static void set_kind(struct emitter *e, struct mma_tile *tile)
 
 /* Lane 4g + 2s + i holds the scales of row g + 8i of A, lane 4g + s those of column g of B, a byte each from the named one on; s, the
  * thread id, and the byte id are what stands in braces. */
-static LLVMValueRef gather_scales(struct emitter *e, unsigned index, bool of_a, LLVMValueRef *first_byte)
+static LLVMValueRef gather_scales(struct emitter *e, unsigned index, bool of_a, bool own, LLVMValueRef *first_byte)
 {
-	unsigned count = of_a ? 16 : 8;
+	unsigned count = own ? 2 : of_a ? 16 : 8;
 	const struct ptx_operand *selector = operand(e, index + 1);
 	LLVMTypeRef i32 = LLVMInt32TypeInContext(e->context);
-	LLVMValueRef words = fragment_store(e, operand(e, index), 32, 1), thread = group_scalar(e, fragment_part(selector, 1), PTX_U16);
+	LLVMValueRef words = own ? arg_uniform(e, operand(e, index), PTX_B32) : fragment_store(e, operand(e, index), 32, 1);
+	LLVMValueRef thread = group_scalar(e, fragment_part(selector, 1), PTX_U16), first = own ? first_lane(e, of_a) : NULL;
 	*first_byte = LLVMBuildZExt(e->b, group_scalar(e, fragment_part(selector, 0), PTX_U16), i32, "");
 	thread = LLVMBuildAnd(e->b, LLVMBuildZExt(e->b, thread, i32, ""), i32_constant(e, of_a ? 1 : 3), "");
 	e->w = count;
 	LLVMValueRef all = undef_piece(e, i32);
 	for (unsigned i = 0; i < count; i++) {
-		LLVMValueRef lane = LLVMBuildShl(e->b, thread, i32_constant(e, of_a), "");
-		lane = LLVMBuildAdd(e->b, lane, i32_constant(e, i % 8 * 4 + i / 8), "");
-		all = lane_put(e, all, LLVMBuildLoad2(e->b, i32, LLVMBuildGEP2(e->b, i32, words, &lane, 1, ""), ""), i);
+		LLVMValueRef lane = LLVMBuildShl(e->b, thread, i32_constant(e, of_a), ""), word;
+		if (own) {
+			lane = LLVMBuildAdd(e->b, LLVMBuildAdd(e->b, lane, first, ""), i32_constant(e, of_a ? i : 4 * i), "");
+			word = read_register(e, words, lane);
+		} else {
+			lane = LLVMBuildAdd(e->b, lane, i32_constant(e, i % 8 * 4 + i / 8), "");
+			word = LLVMBuildLoad2(e->b, i32, LLVMBuildGEP2(e->b, i32, words, &lane, 1, ""), "");
+		}
+		all = lane_put(e, all, word, i);
 	}
 	return all;
 }
@@ -188,7 +261,7 @@ static LLVMValueRef store_scales(struct emitter *e, const struct mma_tile *tile,
 	unsigned w = e->w, blocks = tile->k / tile->block;
 	LLVMValueRef base = word_array(e, 64, blocks * MMA_SCALES, "scales"), first;
 	for (unsigned part = 0; part < 2; part++) {
-		LLVMValueRef words = gather_scales(e, (sparse ? 6 : 4) + 2 * part, !part, &first);
+		LLVMValueRef words = gather_scales(e, (sparse ? 6 : 4) + 2 * part, !part, tile->own, &first);
 		first = LLVMBuildShl(e->b, LLVMBuildAnd(e->b, first, i32_constant(e, 3), ""), i32_constant(e, 3), "");
 		words = lshr_(e, words, splat(e, first));
 		for (unsigned i = 0; i < blocks; i++) {
@@ -229,20 +302,24 @@ static void emit_product(struct emitter *e, const struct ptx_instruction *in, bo
 		return;
 	}
 	p.tile.sparse = sparse;
-	LLVMValueRef whole = mma_fast_function(e, &p.tile, p.row_tiles, p.column_tiles), function = whole ? whole : mma_function(e, &p.tile);
+	p.tile.own = e->target->hooks;
+	LLVMValueRef whole = p.tile.own ? NULL : mma_fast_function(e, &p.tile, p.row_tiles, p.column_tiles), function = whole ? whole : mma_function(e, &p.tile);
 	if (!function)
 		return;
 	unsigned ab = mma_register_bits(p.tile.a), cd = mma_register_bits(p.tile.d), tiles = p.row_tiles * p.column_tiles;
-	p.a_words = sparse ? expand_sparse(e, &p) : fragment_store(e, operand(e, 1), ab, p.a * p.row_tiles);
-	p.b_words = fragment_store(e, operand(e, 2), ab, p.b * p.column_tiles);
-	p.c_words = fragment_store(e, operand(e, 3), cd, p.c * tiles);
-	p.d_words = word_array(e, cd, 32 * p.d * tiles, "product");
+	p.a_words = sparse ? expand_sparse(e, &p) : store_words(e, &p, operand(e, 1), ab, p.a * p.row_tiles, MMA_OWN_A);
+	p.b_words = store_words(e, &p, operand(e, 2), ab, p.b * p.column_tiles, MMA_OWN_B);
+	p.c_words = store_words(e, &p, operand(e, 3), cd, p.c * tiles, 1);
+	p.d_words = word_array(e, cd, c_unit(&p) * p.d * tiles, "product");
 	p.scales = p.tile.block ? store_scales(e, &p.tile, sparse) : NULL;
 	if (whole)
 		call_words(e, whole, p.a_words, p.b_words, p.c_words, p.d_words, NULL);
 	else
 		multiply_tiles(e, &p, function);
-	fragment_load(e, operand(e, 0), cd, p.d * tiles, p.d_words);
+	if (p.tile.own)
+		own_load(e, operand(e, 0), cd, p.d * tiles, p.d_words);
+	else
+		fragment_load(e, operand(e, 0), cd, p.d * tiles, p.d_words);
 }
 
 /* Four products of a quarter of the warp each: 9.7.14.5.1. Their rows of four places are halves of a tile's of eight. */

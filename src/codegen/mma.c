@@ -6,7 +6,8 @@
  * chain of fma in the order of k; integers are exact, and saturate after each 16 products of bytes. The kinds of sm_120a are one step, of
  * 25 fractional bits, 35 where both factors have 4 bits, scales taken into the products (MMA-Sim's model of Blackwell; no recordings).
  *
- * Each kind of product is one function of the module. A vector holds the 8 columns of a row of D; its elements of A are broadcast.
+ * Each kind of product is one function of the module. A vector holds the 8 columns of a row of D, or the 2 that are the thread's own (mma.h);
+ * its elements of A are broadcast.
  * Terms are added as 32-bit integers: an aligned term is below 2^26. */
 #include "codegen/mma.h"
 
@@ -34,6 +35,7 @@ struct builder {
 	struct emitter *e;
 	const struct mma_tile *tile;
 	unsigned elements, blocks;        /* of a register; registers along k */
+	unsigned rows, columns;           /* that are made; in the own form fewer than the tile has */
 	LLVMValueRef a, b, c, d, scales;  /* parameters */
 	LLVMValueRef a_value, a_exponent; /* A by element, in the fragments' order */
 	LLVMValueRef b_value, b_exponent; /* B as k rows of 8 */
@@ -255,7 +257,8 @@ static void prepare_a(struct builder *b)
 	struct emitter *e = b->e;
 	const struct mma_tile *tile = b->tile;
 	LLVMTypeRef element = element_type(b, tile->a);
-	struct loop loop = loop_open(b, tile->m * tile->k, COLUMNS);
+	struct loop loop = loop_open(b, b->rows * tile->k, COLUMNS);
+	e->w = COLUMNS;
 	LLVMValueRef start = element_bits(tile->a) < 8 ? LLVMBuildLShr(e->b, loop.index, k64(b, 1), "") : loop.index, value, exponent;
 	LLVMTypeRef unit = element_bits(tile->a) < 8 ? LLVMInt8TypeInContext(e->context) : element;
 	LLVMValueRef bits = load_at(b, LLVMVectorType(element, COLUMNS), unit, b->a, start, 4);
@@ -267,16 +270,47 @@ static void prepare_a(struct builder *b)
 	}
 	store_at(b, value, f32_type(b), b->a_value, loop.index, 32);
 	loop_close(b, loop);
+	e->w = b->columns;
 }
 
 /* The words of register `block` whose lane is `t` in its group of four: one for each column. */
 static LLVMValueRef column_words(struct builder *b, unsigned block, unsigned t, LLVMTypeRef word)
 {
 	struct emitter *e = b->e;
-	LLVMValueRef order[COLUMNS], all = load_at(b, LLVMVectorType(word, 32), word, b->b, k64(b, 32 * block), 8);
-	for (unsigned i = 0; i < COLUMNS; i++)
+	LLVMValueRef order[COLUMNS], all = load_at(b, LLVMVectorType(word, 4 * b->columns), word, b->b, k64(b, 4 * b->columns * block), 8);
+	for (unsigned i = 0; i < b->columns; i++)
 		order[i] = LLVMConstInt(i32_type(b), 4 * i + t, false);
-	return LLVMBuildShuffleVector(e->b, all, LLVMGetUndef(LLVMTypeOf(all)), LLVMConstVector(order, COLUMNS), "");
+	return LLVMBuildShuffleVector(e->b, all, LLVMGetUndef(LLVMTypeOf(all)), LLVMConstVector(order, b->columns), "");
+}
+
+static void prepare_b_element(struct builder *b, LLVMValueRef element, LLVMValueRef at)
+{
+	LLVMValueRef value, exponent;
+	if (is_float_product(b->tile)) {
+		take_apart(b, b->tile->b, element, &value, &exponent);
+		store_at(b, exponent, i32_type(b), b->b_exponent, at, 4 * b->columns);
+	} else {
+		value = element_value(b->e, b->tile->b, element);
+	}
+	store_at(b, value, f32_type(b), b->b_value, at, 4 * b->columns);
+}
+
+/* Of one thread: a loop over the pairs of words that both columns have. */
+static void prepare_own_b(struct builder *b)
+{
+	struct emitter *e = b->e;
+	unsigned bits = element_bits(b->tile->b);
+	struct loop loop = loop_open(b, 4 * b->blocks, 1);
+	LLVMValueRef words = LLVMGetUndef(piece_int(e, 32)), block = LLVMBuildAnd(e->b, loop.index, k64(b, ~UINT64_C(3)), "");
+	LLVMValueRef first = LLVMBuildAdd(e->b, loop.index, block, ""); /* 8 block + t */
+	for (unsigned column = 0; column < b->columns; column++) {
+		LLVMValueRef at = LLVMBuildAdd(e->b, first, k64(b, 4 * column), "");
+		words = lane_put(e, words, load_at(b, i32_type(b), i32_type(b), b->b, at, 4), column);
+	}
+	LLVMValueRef to = LLVMBuildMul(e->b, loop.index, k64(b, b->elements * b->columns), "");
+	for (unsigned i = 0; i < b->elements; i++)
+		prepare_b_element(b, lshr_(e, words, kbits(e, 32, i * bits)), LLVMBuildAdd(e->b, to, k64(b, i * b->columns), ""));
+	loop_close(b, loop);
 }
 
 static void prepare_b(struct builder *b)
@@ -286,15 +320,8 @@ static void prepare_b(struct builder *b)
 	unsigned bits = element_bits(tile->b);
 	for (unsigned k = 0; k < tile->k; k++) {
 		unsigned in_block = k % (4 * b->elements);
-		LLVMValueRef words = column_words(b, k / (4 * b->elements), in_block / b->elements, i32_type(b)), value, exponent;
-		LLVMValueRef element = lshr_(e, words, kbits(e, 32, in_block % b->elements * bits)), at = k64(b, k * COLUMNS);
-		if (is_float_product(tile)) {
-			take_apart(b, tile->b, element, &value, &exponent);
-			store_at(b, exponent, i32_type(b), b->b_exponent, at, 32);
-		} else {
-			value = element_value(e, tile->b, element);
-		}
-		store_at(b, value, f32_type(b), b->b_value, at, 32);
+		LLVMValueRef words = column_words(b, k / (4 * b->elements), in_block / b->elements, i32_type(b));
+		prepare_b_element(b, lshr_(e, words, kbits(e, 32, in_block % b->elements * bits)), k64(b, k * b->columns));
 	}
 }
 
@@ -303,7 +330,7 @@ static LLVMValueRef a_index(struct builder *b, unsigned k)
 {
 	unsigned width = 4 * b->elements;
 	LLVMValueRef in_row = LLVMBuildMul(b->e->b, b->row, k64(b, width), "");
-	return LLVMBuildAdd(b->e->b, in_row, k64(b, k / width * b->tile->m * width + k % width), "");
+	return LLVMBuildAdd(b->e->b, in_row, k64(b, k / width * b->rows * width + k % width), "");
 }
 
 static LLVMValueRef a_broadcast(struct builder *b, LLVMTypeRef type, LLVMValueRef base, unsigned k)
@@ -313,7 +340,7 @@ static LLVMValueRef a_broadcast(struct builder *b, LLVMTypeRef type, LLVMValueRe
 
 static LLVMValueRef b_row(struct builder *b, LLVMTypeRef type, LLVMValueRef base, unsigned k)
 {
-	return load_at(b, LLVMVectorType(type, COLUMNS), type, base, k64(b, k * COLUMNS), 32);
+	return load_at(b, LLVMVectorType(type, b->columns), type, base, k64(b, k * b->columns), 4 * b->columns);
 }
 
 /* ---- rows of C and D ---------------------------------------------------------------------------------------------- */
@@ -322,6 +349,8 @@ static LLVMValueRef b_row(struct builder *b, LLVMTypeRef type, LLVMValueRef base
 static LLVMValueRef row_index(struct builder *b, unsigned registers)
 {
 	LLVMBuilderRef builder = b->e->b;
+	if (b->tile->own)
+		return LLVMBuildMul(builder, b->row, k64(b, registers), "");
 	LLVMValueRef block = LLVMBuildLShr(builder, b->row, k64(b, 3), ""), in_block = LLVMBuildAnd(builder, b->row, k64(b, 7), "");
 	return LLVMBuildAdd(builder, LLVMBuildMul(builder, block, k64(b, 32 * registers), ""), LLVMBuildMul(builder, in_block, k64(b, 4), ""), "");
 }
@@ -339,9 +368,11 @@ static LLVMValueRef load_row(struct builder *b)
 	LLVMTypeRef element = c_element(b, type), four = LLVMVectorType(element, 4);
 	LLVMValueRef order[COLUMNS], index = row_index(b, type == PTX_F16 ? 1 : 2);
 	if (type == PTX_F16) {
-		LLVMTypeRef row = LLVMVectorType(LLVMHalfTypeInContext(e->context), COLUMNS);
+		LLVMTypeRef row = LLVMVectorType(LLVMHalfTypeInContext(e->context), b->columns);
 		return to_float(e, load_at(b, row, i32_type(b), b->c, index, 4));
 	}
+	if (b->tile->own)
+		return load_at(b, LLVMVectorType(element, b->columns), element, b->c, index, 4);
 	LLVMValueRef even = load_at(b, four, element, b->c, index, 4), odd;
 	odd = load_at(b, four, element, b->c, LLVMBuildAdd(e->b, index, k64(b, 32), ""), 4);
 	for (unsigned i = 0; i < COLUMNS; i++)
@@ -356,6 +387,10 @@ static void store_row(struct builder *b, LLVMValueRef v)
 	LLVMValueRef index = row_index(b, type == PTX_F16 ? 1 : 2), order[4];
 	if (type == PTX_F16) {
 		store_at(b, canonical_nan(e, float_to_half(e, v, ROUND_NEAREST)), i32_type(b), b->d, index, 4);
+		return;
+	}
+	if (b->tile->own) {
+		store_at(b, v, c_element(b, type), b->d, index, 4);
 		return;
 	}
 	for (unsigned half = 0; half < 2; half++) {
@@ -503,7 +538,7 @@ static LLVMValueRef block_scale(struct builder *b, unsigned block, LLVMValueRef 
 	LLVMTypeRef f64 = LLVMDoubleTypeInContext(e->context);
 	LLVMValueRef of_row = LLVMBuildAdd(e->b, b->row, k64(b, block * MMA_SCALES), "");
 	LLVMValueRef s = splat(e, load_at(b, f64, f64, b->scales, of_row, 8));
-	s = fmul_(e, s, load_at(b, LLVMVectorType(f64, COLUMNS), f64, b->scales, k64(b, block * MMA_SCALES + 16), 8));
+	s = fmul_(e, s, load_at(b, LLVMVectorType(f64, b->columns), f64, b->scales, k64(b, block * MMA_SCALES + 16), 8));
 	LLVMValueRef field = resize(e, lshr_(e, as_int(e, s), kbits(e, 64, 52)), 32, false);
 	*exponent = sub_(e, and_(e, field, kbits(e, 32, 0x7ff)), kbits(e, 32, 1023));
 	return s;
@@ -583,7 +618,7 @@ static LLVMValueRef bit_row(struct builder *b, LLVMValueRef c)
 	struct emitter *e = b->e;
 	for (unsigned word = 0; word < b->tile->k / 32; word++) {
 		LLVMValueRef in_row = LLVMBuildMul(e->b, b->row, k64(b, 4), "");
-		LLVMValueRef index = LLVMBuildAdd(e->b, in_row, k64(b, word / 4 * b->tile->m * 4 + word % 4), "");
+		LLVMValueRef index = LLVMBuildAdd(e->b, in_row, k64(b, word / 4 * b->rows * 4 + word % 4), "");
 		LLVMValueRef x = splat(e, load_at(b, i32_type(b), i32_type(b), b->a, index, 4)), y = column_words(b, word / 4, word % 4, i32_type(b));
 		c = add_(e, c, intrinsic1(e, "llvm.ctpop", b->tile->bit_and ? and_(e, x, y) : xor_(e, x, y)));
 	}
@@ -605,7 +640,7 @@ static void product_rows(struct builder *b)
 {
 	const struct mma_tile *tile = b->tile;
 	bool bits = tile->a == PTX_B1, doubles = tile->a == PTX_F64;
-	struct loop loop = loop_open(b, tile->m, 1);
+	struct loop loop = loop_open(b, b->rows, 1);
 	b->row = loop.index;
 	LLVMValueRef c = load_row(b);
 	store_row(b, bits ? bit_row(b, c) : doubles ? double_row(b, c) : is_float_product(tile) ? float_row(b, c) : integer_row(b, c));
@@ -616,9 +651,11 @@ static void to_fractions(struct builder *b, LLVMValueRef values, unsigned count)
 {
 	struct emitter *e = b->e;
 	struct loop loop = loop_open(b, count, COLUMNS);
+	e->w = COLUMNS;
 	LLVMValueRef v = load_at(b, piece_type(e, PTX_F32), f32_type(b), values, loop.index, 32);
 	store_at(b, fraction_of(e, v), f32_type(b), values, loop.index, 32);
 	loop_close(b, loop);
+	e->w = b->columns;
 }
 
 /* Where every element is in the range of the narrow formats, as nearly always, so is the product. */
@@ -626,11 +663,13 @@ static void wide_rows(struct builder *b)
 {
 	struct emitter *e = b->e;
 	LLVMBasicBlockRef wide = new_block(e, "wide"), narrow = new_block(e, "narrow"), done = new_block(e, "done");
+	e->w = COLUMNS;
 	LLVMValueRef beyond = load_at(b, piece_int(e, 32), i32_type(b), b->beyond, k64(b, 0), 32);
 	LLVMBuildCondBr(e->b, any_lane(e, icmp_(e, LLVMIntNE, beyond, kbits(e, 32, 0))), wide, narrow);
+	e->w = b->columns;
 	LLVMPositionBuilderAtEnd(e->b, wide);
-	to_fractions(b, b->a_value, b->tile->m * b->tile->k);
-	to_fractions(b, b->b_value, COLUMNS * b->tile->k);
+	to_fractions(b, b->a_value, b->rows * b->tile->k);
+	to_fractions(b, b->b_value, b->columns * b->tile->k);
 	b->narrow = false;
 	product_rows(b);
 	LLVMBuildBr(e->b, done);
@@ -647,16 +686,19 @@ static void build_body(struct builder *b)
 	const struct mma_tile *tile = b->tile;
 	bool wide = is_float_product(tile) && !is_narrow(tile->a);
 	if (tile->a != PTX_B1 && tile->a != PTX_F64) {
-		b->a_value = array(b, f32_type(b), tile->m * tile->k);
-		b->b_value = array(b, f32_type(b), COLUMNS * tile->k);
-		b->a_exponent = array(b, i32_type(b), tile->m * tile->k);
-		b->b_exponent = array(b, i32_type(b), COLUMNS * tile->k);
+		b->a_value = array(b, f32_type(b), b->rows * tile->k);
+		b->b_value = array(b, f32_type(b), b->columns * tile->k);
+		b->a_exponent = array(b, i32_type(b), b->rows * tile->k);
+		b->b_exponent = array(b, i32_type(b), b->columns * tile->k);
 		if (wide) {
 			b->beyond = array(b, i32_type(b), COLUMNS);
-			store_at(b, LLVMConstNull(piece_int(e, 32)), i32_type(b), b->beyond, k64(b, 0), 32);
+			store_at(b, LLVMConstNull(LLVMVectorType(i32_type(b), COLUMNS)), i32_type(b), b->beyond, k64(b, 0), 32);
 		}
 		prepare_a(b);
-		prepare_b(b);
+		if (tile->own)
+			prepare_own_b(b);
+		else
+			prepare_b(b);
 	}
 	b->narrow = !wide;
 	if (wide)
@@ -705,7 +747,7 @@ LLVMValueRef mma_function(struct emitter *e, const struct mma_tile *tile)
 {
 	static const char *const roundings[] = { "", ".rz", ".rm", ".rp" };
 	char name[128];
-	snprintf(name, sizeof(name), "mma%s.%u.%ux8x%u.%s.%s.%s.%s%s%s%s%s", tile->newest ? ".newest" : "", tile->block, tile->m, tile->k, ptx_type_name(tile->d), ptx_type_name(tile->a),
+	snprintf(name, sizeof(name), "mma%s%s.%u.%ux8x%u.%s.%s.%s.%s%s%s%s%s", tile->own ? ".own" : "", tile->newest ? ".newest" : "", tile->block, tile->m, tile->k, ptx_type_name(tile->d), ptx_type_name(tile->a),
 		 ptx_type_name(tile->b), ptx_type_name(tile->c), tile->satfinite ? ".satfinite" : "", tile->bit_and ? ".and" : "",
 		 tile->sparse ? ".sp" : "", roundings[tile->rounding]);
 	LLVMValueRef f = LLVMGetNamedFunction(e->module, name), outer = e->function;
@@ -719,8 +761,10 @@ LLVMValueRef mma_function(struct emitter *e, const struct mma_tile *tile)
 	unsigned w = e->w;
 	struct builder b = { .e = e, .tile = tile, .elements = mma_elements(tile->a) };
 	b.blocks = tile->k / (4 * b.elements);
+	b.rows = tile->own ? tile->m / 8 : tile->m;
+	b.columns = tile->own ? 2 : COLUMNS;
 	f = e->function = mma_add_function(e, name);
-	e->w = COLUMNS;
+	e->w = b.columns;
 	b.a = LLVMGetParam(f, 0);
 	b.b = LLVMGetParam(f, 1);
 	b.c = LLVMGetParam(f, 2);

@@ -6,7 +6,12 @@
 #include "codegen/emit.h"
 
 /* One product of tiles: D (m × 8) = A (m × k) B (k × 8) + C. Fragments are as PTX ISA 9.7.14.5 lays them out, a tile's
- * registers each as 32 words (or doubles) in the order of the lanes: register r of lane l is word 32 r + l. */
+ * registers each as 32 words (or doubles) in the order of the lanes: register r of lane l is word 32 r + l.
+ *
+ * `own`: the form for a thread of its own, as on GPUs, which makes the places of D that it holds: rows g and g + 8 and columns 2 t and 2 t + 1,
+ * of lane 4 g + t. Of a register it has only the words it needs: of A those of lanes 4 g to 4 g + 3, of B of lanes 8 t to 8 t + 7, of C and
+ * D its own; and scales of its rows and columns, as rows 0 and 1 and columns 0 and 1. */
+enum { MMA_OWN_A = 4, MMA_OWN_B = 8 };
 enum { MMA_POINTERS = 5, MMA_SCALES = 16 + 8 /* of a block */ };
 
 struct mma_tile {
@@ -17,6 +22,7 @@ struct mma_tile {
 	bool newest;                  /* .kind::…, of sm_120a; .e2m1x2 are then elements of 4 bits side by side, .e2m1 bits 2 to 5 of a byte */
 	unsigned block;               /* elements along k that share a scale; 0: there are none */
 	enum rounding rounding;       /* of .f64 */
+	bool own;
 };
 
 unsigned mma_elements(enum ptx_type type);        /* of one register */

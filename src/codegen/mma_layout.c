@@ -10,6 +10,7 @@ struct layout {
 	LLVMValueRef parameters[4];
 	LLVMBasicBlockRef head;
 	LLVMValueRef index;            /* i64: of the loop */
+	bool own;                      /* see mma.h: the loop is over two rows */
 };
 
 static LLVMTypeRef int_of(struct layout *l, unsigned bits)
@@ -98,8 +99,8 @@ static LLVMValueRef chunk_metadata(struct layout *l, unsigned bits, unsigned chu
 {
 	LLVMBuilderRef b = l->e->b;
 	bool bytes = bits == 8;
-	LLVMValueRef row = l->index, upper = LLVMBuildLShr(b, row, number(l, 3), "");
-	LLVMValueRef lane = LLVMBuildShl(b, LLVMBuildAnd(b, row, number(l, 7), ""), number(l, 2), "");
+	LLVMValueRef row = l->index, upper = l->own ? row : LLVMBuildLShr(b, row, number(l, 3), "");
+	LLVMValueRef lane = l->own ? number(l, 0) : LLVMBuildShl(b, LLVMBuildAnd(b, row, number(l, 7), ""), number(l, 2), "");
 	lane = LLVMBuildAdd(b, lane, number(l, holders * selector + (bytes ? chunk / 8 * 2 : chunk / 4)), "");
 	if (bytes)
 		lane = LLVMBuildAdd(b, lane, upper, "");
@@ -113,7 +114,7 @@ static LLVMValueRef row_element(struct layout *l, unsigned width, LLVMValueRef k
 {
 	LLVMBuilderRef b = l->e->b;
 	LLVMValueRef block = LLVMBuildUDiv(b, k, number(l, width), ""), in_block = LLVMBuildURem(b, k, number(l, width), "");
-	LLVMValueRef at = LLVMBuildMul(b, block, number(l, 16 * width), "");
+	LLVMValueRef at = LLVMBuildMul(b, block, number(l, (l->own ? 2 : 16) * width), "");
 	at = LLVMBuildAdd(b, at, LLVMBuildMul(b, l->index, number(l, width), ""), "");
 	return LLVMBuildAdd(b, at, in_block, "");
 }
@@ -141,15 +142,17 @@ LLVMValueRef mma_expand_function(struct emitter *e, const struct mma_tile *tile,
 	unsigned bits = 32 / mma_elements(tile->a), k = bits < 8 ? tile->k / 2 : tile->k;
 	char name[64];
 	struct layout l;
-	snprintf(name, sizeof(name), "mma.expand.%u.%u.%u", k, bits < 8 ? 8 : bits, selector);
+	snprintf(name, sizeof(name), "mma.expand%s.%u.%u.%u", tile->own ? ".own" : "", k, bits < 8 ? 8 : bits, selector);
 	LLVMValueRef f = LLVMGetNamedFunction(e->module, name);
 	if (f)
 		return f;
 	struct outer outer = function_open(&l, e, name);
-	LLVMBuildMemSet(e->b, l.parameters[2], LLVMConstNull(int_of(&l, 8)), number(&l, 128 * mma_a_registers(tile)), 4);
+	l.own = tile->own;
+	unsigned bytes = 4 * (tile->own ? MMA_OWN_A : 32) * mma_a_registers(tile);
+	LLVMBuildMemSet(e->b, l.parameters[2], LLVMConstNull(int_of(&l, 8)), number(&l, bytes), 4);
 	loop_open(&l);
 	expand_row(&l, bits < 8 ? 8 : bits, k, selector);
-	loop_close(&l, 16);
+	loop_close(&l, tile->own ? 2 : 16);
 	return function_close(&l, outer);
 }
 
