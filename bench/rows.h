@@ -3,7 +3,7 @@
  *
  *     NAME  MILLISECONDS  CHECKSUM
  *
- * where the time is the median of ROW_RUNS runs after one that warms up. */
+ * where the time is the median of ROW_RUNS runs after one that warms up. ROW_SHIFT (0) makes the work smaller: by one, it is a quarter. */
 #ifndef DRAGOMAN_BENCH_ROWS_H
 #define DRAGOMAN_BENCH_ROWS_H
 
@@ -13,32 +13,39 @@
 #include <string.h>
 #include <time.h>
 
+#ifndef ROW_SHIFT
+#define ROW_SHIFT 0
+#endif
+/* What grows with the work, and what grows with its square root: sides of squares, bodies that all look at all. */
+#define ROW_SIZE(size) ((size) >> 2 * ROW_SHIFT)
+#define ROW_SIDE(side) ((side) >> ROW_SHIFT)
+
 enum {
 	ROW_RUNS = 7,
-	STREAM_N = 1 << 24,
-	GRID_N = 2048,          /* stencil, transpose: a square of that side */
-	MATRIX_N = 768,
-	BODIES = 8192,
-	MANDELBROT_N = 1024,
+	STREAM_N = ROW_SIZE(1 << 24),
+	GRID_N = ROW_SIDE(2048),          /* stencil, transpose: a square of that side */
+	MATRIX_N = ROW_SIDE(768),         /* whose work grows with the cube */
+	BODIES = ROW_SIDE(8192),
+	MANDELBROT_N = ROW_SIDE(1024),
 	MANDELBROT_ROUNDS = 512,
-	OPTIONS_N = 1 << 22,
-	REDUCE_N = 1 << 22,
-	HISTOGRAM_N = 1 << 22,
+	OPTIONS_N = ROW_SIZE(1 << 22),
+	REDUCE_N = ROW_SIZE(1 << 22),
+	HISTOGRAM_N = ROW_SIZE(1 << 22),
 	HISTOGRAM_BLOCKS = 128,
-	SORT_N = 1 << 20,       /* in pieces of 512 */
-	SPARSE_ROWS = 1 << 17,
+	SORT_N = ROW_SIZE(1 << 20),       /* in pieces of 512 */
+	SPARSE_ROWS = ROW_SIZE(1 << 17),
 	SPARSE_PER_ROW = 16,
-	GRAPH_NODES = 1 << 18,
+	GRAPH_NODES = ROW_SIZE(1 << 18),
 	GRAPH_DEGREE = 8,
-	BODIES_DOUBLE = 4096,
-	FFT_POINTS = 512,       /* of one transform, which is a block's */
-	FFT_N = 1 << 21,        /* of all */
-	SCAN_N = 1 << 22,       /* in pieces of 256 */
+	BODIES_DOUBLE = ROW_SIDE(4096),
+	FFT_POINTS = 512,                 /* of one transform, which is a block's */
+	FFT_N = ROW_SIZE(1 << 21),        /* of all */
+	SCAN_N = ROW_SIZE(1 << 22),       /* in pieces of 256 */
 	RADIX_BITS = 8,         /* of the keys, pieces of SORT_N's 512 */
 	FILTER = 5,             /* convolution of the grid with a square of that side */
-	NORM_ROWS = 4096,       /* softmax, layer norm */
+	NORM_ROWS = ROW_SIZE(4096),       /* softmax, layer norm */
 	NORM_COLUMNS = 1024,
-	HEADS = 32,             /* attention: sequences of HEAD_ROWS queries, keys and values of HEAD_SIZE floats */
+	HEADS = ROW_SIZE(32),             /* attention: sequences of HEAD_ROWS queries, keys and values of HEAD_SIZE floats */
 	HEAD_ROWS = 256,
 	HEAD_SIZE = 64
 };
