@@ -208,6 +208,18 @@ static void mark_above(const struct ir_func *func, bool *marked, uint32_t barred
 	}
 }
 
+/* Can lanes that part at `branch` come to `block` before they are all together again, going on at `next` first? `marked`: room. */
+static bool comes_there_parted(const struct ir_func *func, uint32_t branch, uint32_t next, uint32_t block, bool *marked)
+{
+	uint32_t together = func->blocks.data[branch].ipdom;
+	if (next == together || block == together)
+		return false;
+	memset(marked, 0, func->blocks.count);
+	marked[block] = true;
+	mark_above(func, marked, together);
+	return marked[next];
+}
+
 /* May lanes part above `block`, whose barrier some wait at, while others go to another barrier and never come here? As one
  * group the first would wait for the others, which wait for them. */
 static bool lanes_meet_elsewhere(const struct ir_func *func, uint32_t block, bool *marked)
@@ -227,7 +239,8 @@ static bool lanes_meet_elsewhere(const struct ir_func *func, uint32_t block, boo
 			continue;
 		for (uint32_t s = 0; s < b->succ_count; s++)
 			for (uint32_t t = 0; t < b->succ_count; t++)
-				if (b->succs[s] != b->succs[t] && above[b->succs[s]] && around[b->succs[t]] && elsewhere[b->succs[t]])
+				if (b->succs[s] != b->succs[t] && above[b->succs[s]] && around[b->succs[t]] && elsewhere[b->succs[t]] &&
+				    comes_there_parted(func, func->order[i], b->succs[s], block, marked + 3 * count))
 					return true;
 	}
 	return false;
@@ -249,7 +262,7 @@ static bool lanes_meet_apart(const struct ir_func *func)
 		barriers += count_barriers(&func->blocks.data[func->order[i]]);
 	if (barriers < 2)
 		return false;
-	bool *marked = calloc(func->blocks.count + 1, 3);
+	bool *marked = calloc(func->blocks.count + 1, 4);
 	for (uint32_t i = 0; i < func->order_count && !apart; i++) {
 		const struct ir_block *b = &func->blocks.data[func->order[i]];
 		bool own = false;
