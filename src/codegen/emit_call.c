@@ -99,7 +99,7 @@ static void runtime_call_lane(struct emitter *e, unsigned lane, void *data)
 	LLVMValueRef thread = LLVMBuildAdd(e->b, e->first_thread, i32_constant(e, e->chunk * e->width + lane), "");
 	for (unsigned i = 0; i < c->count; i++) {
 		LLVMValueRef index = i32_constant(e, i);
-		LLVMBuildStore(e->b, lane_pointer(e, c->parameters[i], lane), LLVMBuildGEP2(e->b, pointer, c->list, &index, 1, ""));
+		LLVMBuildStore(e->b, flat_pointer(e, lane_pointer(e, c->parameters[i], lane)), LLVMBuildGEP2(e->b, pointer, c->list, &index, 1, ""));
 	}
 	LLVMValueRef arguments[] = { thread, i32_constant(e, (uint32_t)c->number), c->list };
 	LLVMValueRef r = call_service(e, offsetof(struct cpu_services, syscall), LLVMInt64TypeInContext(e->context), types, arguments, 3);

@@ -69,6 +69,7 @@ struct emitter_state {
 	LLVMValueRef *arrays;          /* of lane loops: allocas, NULL before their first use */
 
 	LLVMValueRef results;          /* a called function's: ptr */
+	LLVMValueRef last_error;       /* of the device runtime, on AMD GPUs: an alloca; NULL before its first use */
 	struct emitter_unit *unit;
 };
 

@@ -18,6 +18,7 @@
 #include "codegen/arith.h"
 #include "codegen/memory.h"
 #include "devlib/library.h"
+#include "ir/device_runtime.h"
 #include "isa_emit.h"
 
 LLVMValueRef amd_intrinsic(struct emitter *e, const char *name, LLVMTypeRef const *overload, unsigned overload_count,
@@ -246,6 +247,70 @@ static LLVMValueRef library_service(struct emitter *e, size_t which, LLVMTypeRef
 	return amd_call_library(e, library_services[which].function, result, all, count + 1);
 }
 
+/* ---- the device runtime: backend/amd/abi.h, struct amd_children ------------------------------------------------------- */
+
+static const char *const device_call_names[] = {
+#define X(name) #name,
+	DEVICE_CALLS(X)
+#undef X
+};
+
+/* The thread's last error, in functions that call the device runtime. */
+static LLVMValueRef last_error(struct emitter *e)
+{
+	struct emitter_state *s = e->state;
+	if (!s->last_error) {
+		s->last_error = entry_alloca(e, int_type(e, 32), "last_error");
+		LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b);
+		LLVMPositionBuilderBefore(e->b, LLVMGetBasicBlockTerminator(s->prologue));
+		LLVMBuildStore(e->b, i32_of(e, 0), s->last_error);
+		LLVMPositionBuilderAtEnd(e->b, here);
+	}
+	return s->last_error;
+}
+
+/* (thread, number, i64 *parameters[]) */
+static LLVMValueRef runtime_call(struct emitter *e, LLVMValueRef const *arguments)
+{
+	enum { LEAST_ADDRESS = 4096 }; /* less is a status */
+	LLVMTypeRef i32 = int_type(e, 32), i64 = int_type(e, 64);
+	unsigned number = (unsigned)LLVMConstIntGetZExtValue(arguments[1]);
+	LLVMValueRef last = last_error(e), none = LLVMConstNull(i64);
+	switch (number) {
+	case DEVICE_CALL_GetLastError:
+	case DEVICE_CALL_PeekAtLastError: {
+		LLVMValueRef value = LLVMBuildLoad2(e->b, i32, last, "");
+		if (number == DEVICE_CALL_GetLastError)
+			LLVMBuildStore(e->b, i32_of(e, 0), last);
+		return LLVMBuildZExt(e->b, value, i64, "");
+	}
+	case DEVICE_CALL_DeviceSynchronize:
+		unsupported(e, "cudaDeviceSynchronize() in device code: kernels on AMD GPUs cannot wait for what they launch");
+		return none;
+	case DEVICE_CALL_DeviceGetAttribute:
+	case DEVICE_CALL_DeviceGetLimit:
+	case DEVICE_CALL_FuncGetAttributes:
+	case DEVICE_CALL_GetErrorString:
+	case DEVICE_CALL_GetErrorName:
+	case DEVICE_CALL_OccupancyMaxActiveBlocksPerMultiprocessor:
+	case DEVICE_CALL_OccupancyMaxActiveBlocksPerMultiprocessorWithFlags:
+		unsupported(e, "cuda%s() in device code is not supported on AMD GPUs", device_call_names[number]);
+		return none;
+	default: break;
+	}
+	e->state->unit->kernel_flags |= KERNEL_LAUNCHES;
+	if (number == DEVICE_CALL_Malloc || number == DEVICE_CALL_Free)
+		e->state->unit->kernel_flags |= KERNEL_ALLOCATES;
+	LLVMValueRef all[] = { e->state->launch, arguments[0], arguments[1], arguments[2] };
+	LLVMValueRef r = amd_call_library(e, "device_runtime_call", i64, all, 4);
+	LLVMValueRef is_status = LLVMBuildICmp(e->b, LLVMIntULT, r, LLVMConstInt(i64, LEAST_ADDRESS, false), "");
+	LLVMValueRef fails = LLVMBuildAnd(e->b, is_status, LLVMBuildICmp(e->b, LLVMIntNE, r, none, ""), "");
+	LLVMValueRef before = LLVMBuildLoad2(e->b, i32, last, "");
+	LLVMBuildStore(e->b, LLVMBuildSelect(e->b, fails, LLVMBuildTrunc(e->b, r, i32, ""), before, ""), last);
+	bool address = number == DEVICE_CALL_GetParameterBuffer || number == DEVICE_CALL_GetParameterBufferV2;
+	return address ? LLVMBuildSelect(e->b, is_status, none, r, "") : r;
+}
+
 /* Waiting threads leave the others their turn. */
 static LLVMValueRef sleep_a_little(struct emitter *e)
 {
@@ -271,6 +336,8 @@ static LLVMValueRef amd_call_service(struct emitter *e, size_t offset, LLVMTypeR
 	}
 	if (offset == offsetof(struct cpu_services, barrier) || offset == offsetof(struct cpu_services, barrier_arrive))
 		return library_barrier(e, offset == offsetof(struct cpu_services, barrier), result, arguments + 2, count - 2);
+	if (offset == offsetof(struct cpu_services, syscall))
+		return runtime_call(e, arguments);
 	/* A block is a cluster. */
 	if (offset == offsetof(struct cpu_services, cluster_arrive))
 		return NULL;

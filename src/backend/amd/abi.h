@@ -21,7 +21,7 @@
 
 #include <stdint.h>
 
-enum { AMD_ABI = 0x414d0001 };           /* never CPU_ABI */
+enum { AMD_ABI = 0x414d0002 };           /* never CPU_ABI */
 enum { AMD_SHARED_MAX = 64 << 10 };      /* bytes of LDS a block */
 enum { AMD_BARRIER_BYTES = 224 };        /* of which the device library may take so many */
 enum { AMD_PADDED_THREADS_MAX = 512 };   /* of the program's, a block, in the padded form; larger ones have two warps to a wave */
@@ -37,6 +37,7 @@ struct amd_launch {
 	uint32_t envreg[4];              /* %envreg0…3 (1,2: the grid-sync workspace) */
 	uint64_t symbols;                /* device address of uint64_t[kernel_info.symbol_count]: addresses, in order */
 	uint64_t service;                /* device address of struct amd_service */
+	uint64_t children;               /* device address of struct amd_children; 0 without KERNEL_LAUNCHES */
 };
 
 /* What a kernel tells the host: in host memory that the device sees at the same address (fine-grained). One a device. The back end looks at it
@@ -71,6 +72,57 @@ struct amd_print {
 	uint32_t format_bytes, argument_bytes;
 	uint32_t string_bytes, string_count;
 };
+
+/* What a kernel with KERNEL_LAUNCHES launches, copies and fills by way of the device runtime: in host memory as above, one a launch. The host
+ * reads it when the grid is over. Requests (struct amd_request) lie one behind the other in [requests, requests + size), each from a
+ * multiple of 64 on; what finds no room is refused. */
+struct amd_children {
+	uint64_t requests;               /* address */
+	uint64_t size;                   /* bytes there */
+	uint64_t used;                   /* grows by atomic addition, also by what finds no room */
+	uint32_t order;                  /* requests put so far */
+	uint32_t names;                  /* streams and events made so far */
+	int32_t device, device_count, version; /* cudaGetDevice() etc. say so */
+	uint32_t shared_most;            /* bytes of dynamic shared memory a block may have */
+};
+
+enum amd_request_kind { AMD_REQUEST_LAUNCH = 1, AMD_REQUEST_COPY, AMD_REQUEST_FILL, AMD_REQUEST_RECORD, AMD_REQUEST_WAIT };
+
+struct amd_request {
+	uint32_t bytes;                  /* in all */
+	uint32_t kind;                   /* enum amd_request_kind */
+	uint32_t order;                  /* 1 and up, by the order of the calls; 0: not put, such as parameters of what is not launched */
+	uint32_t block;                  /* number of the block that put it */
+	uint64_t stream;                 /* as the program has it */
+	uint64_t unused;
+	union {
+		struct {                     /* the parameters are behind the request */
+			uint64_t kernel;     /* amd_kernel_value() */
+			uint32_t grid[3], block[3];
+			uint32_t dynamic_shared, parameter_bytes;
+		} launch;
+		struct {
+			uint64_t to, to_pitch, to_slice, from, from_pitch, from_slice, width, height, depth;
+		} copy;
+		struct {
+			uint64_t to, pitch, width, height, value;
+		} fill;
+		uint64_t event;
+	};
+	uint64_t unused2[3];
+};
+
+/* The handles of streams and events that device code makes, with a number in the low half. */
+enum { AMD_STREAM_HANDLE = 0x72745342, AMD_EVENT_HANDLE = 0x6e764542 };
+/* Streams that there are without making them. */
+enum { AMD_STREAM_LEGACY = 1, AMD_STREAM_PER_THREAD = 2, AMD_STREAM_TAIL = 3, AMD_STREAM_FIRE_AND_FORGET = 4 };
+
+/* A kernel as a value in device code: its number among the module's functions, and what a launch must know. */
+enum { AMD_KERNEL_TAG = 0x4b };
+static inline uint64_t amd_kernel_value(uint32_t number, uint32_t max_threads, uint32_t parameter_bytes)
+{
+	return (uint64_t)AMD_KERNEL_TAG << 56 | (uint64_t)(number & 0xffffff) << 32 | (max_threads & 0xffffu) << 16 | (parameter_bytes & 0xffffu);
+}
 
 static inline uint32_t amd_launch_offset(uint32_t parameter_bytes)
 {

@@ -3,7 +3,7 @@
  *     hip.c      libamdhip64, opened when first asked for     device.c   the device_ops table, devices, memory
  *     error.c    HIP's errors as CUDA's                        module.c   modules, kernels, code objects
  *     queue.c    streams: commands, tickets                    service.c  what kernels tell the host: prints, traps
- *     diagnose.c why there is no GPU to use (diagnose.h)
+ *     children.c what kernels launch                           diagnose.c why there is no GPU to use (diagnose.h)
  *
  * HIP has a current device for each thread: amd_enter() comes before every call that means one.
  * Locks, outermost first: a module's, a queue's, the service's, the device's. */
@@ -44,6 +44,7 @@ struct amd_event_pool {
 };
 
 struct service;
+struct children_pool;
 
 struct device {
 	int ordinal;               /* ours: discrete GPUs first */
@@ -57,6 +58,7 @@ struct device {
 	hip_event reference;       /* a point in time that is over … */
 	uint64_t reference_ns;     /* … and when that was, by clock_ns() */
 	struct service *service;
+	struct children_pool *children; /* NULL: no kernel that launches others was launched yet; under `lock` */
 	_Atomic int error;         /* sticky: a CUresult */
 	_Atomic uint64_t grids;    /* launched so far */
 	uint64_t limits[3];        /* enum device_limit */
@@ -91,12 +93,21 @@ int amd_kernel_prepare(struct device_kernel *kernel, const uint32_t block[3], st
 /* The code for a launch, compiled if need be. The message of an error is logged once. */
 int amd_kernel_variant(struct device_kernel *kernel, const struct launch_config *config, const struct amd_variant **variant);
 const char *amd_kernel_name(const struct device_kernel *kernel);
+/* By its value in device code: amd_kernel_value(). */
+int amd_module_kernel_by_value(struct device_module *module, uint64_t value, struct device_kernel **kernel);
+struct device_module *amd_kernel_module(const struct device_kernel *kernel);
+const struct ptx_function *amd_kernel_function(const struct device_kernel *kernel);
+void amd_kernel_set_owner(struct device_kernel *kernel, void *owner); /* device_ops.kernel_owner */
+void *amd_kernel_owner(const struct device_kernel *kernel);           /* NULL: not named */
 
 /* ---- queue.c --------------------------------------------------------------------------------- */
 
 int amd_queue_create(struct device *device, int priority, struct device_queue **queue);
 void amd_queue_destroy(struct device_queue *queue);
 int amd_queue_launch(struct device_queue *queue, struct device_kernel *kernel, const struct launch_config *config);
+/* The same from the thread that looks after what kernels launch. Where the kernel may launch others *child is what they will be. */
+struct children;
+int amd_queue_launch_child(struct device_queue *queue, struct device_kernel *kernel, const struct launch_config *config, struct children **child);
 int amd_queue_copy(struct device_queue *queue, void *to, const void *from, uint64_t size);
 int amd_queue_copy_2d(struct device_queue *queue, void *to, uint64_t to_pitch, uint64_t to_slice, const void *from, uint64_t from_pitch,
 		      uint64_t from_slice, uint64_t width, uint64_t height, uint64_t depth);
@@ -125,5 +136,16 @@ void amd_service_collect(struct service *service);
 /* Room for prints and for malloc, as the device's limits say: for kernels launched from now on. */
 int amd_service_set_limits(struct service *service);
 void amd_service_reset(struct service *service);
+
+
+/* ---- children.c ------------------------------------------------------------------------------ */
+
+void amd_children_set_driver(const struct device_driver *driver); /* device_ops.set_driver */
+/* Before the launch of a kernel that may launch others: where it notes that, struct amd_children, at the device's *address. NULL: no memory. */
+struct children *amd_children_begin(struct device *device, const struct device_kernel *kernel, uint64_t *address);
+void amd_children_cancel(struct children *children); /* it was not launched */
+/* Right after its launch in `queue`. gated: what is put into the queue later waits until all that it launches is over. */
+int amd_children_follow(struct children *children, struct device_queue *queue, bool gated);
+void amd_children_stop(struct device *device); /* waits for all of it */
 
 #endif

@@ -272,6 +272,7 @@ static void device_close(struct device *device)
 	pthread_mutex_lock(&open_lock);
 	devices[device->ordinal] = NULL;
 	pthread_mutex_unlock(&open_lock);
+	amd_children_stop(device);
 	amd_enter(device);
 	amd_service_destroy(device->service);
 	for (size_t i = 0; i < device->dead.count; i++)
@@ -339,6 +340,7 @@ static int device_open(int ordinal, struct device **out)
 
 static void device_reset(struct device *device)
 {
+	amd_children_stop(device);
 	amd_service_collect(device->service);
 	atomic_store(&device->error, 0);
 	set_first_limits(device);
@@ -564,6 +566,8 @@ const struct device_ops amd_device_ops = {
 	.queue_synchronize = amd_queue_synchronize,
 	.queue_timestamp = amd_queue_timestamp,
 	.set_limit = device_set_limit,
+	.set_driver = amd_children_set_driver,
+	.kernel_owner = amd_kernel_set_owner,
 	.error = amd_device_status,
 	.reset = device_reset,
 };

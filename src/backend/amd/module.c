@@ -13,6 +13,7 @@ struct device_module {
 
 struct device_kernel {
 	struct code_kernel code;
+	_Atomic(void *) owner;      /* the driver's name for it */
 };
 
 static const struct code_ops code_ops;
@@ -43,11 +44,51 @@ static int send_variables(struct device_module *module, struct ptx_diagnostic *d
 	return status;
 }
 
-/* The same in all kernels: code compares it with those of the functions that it may be (codegen/call.c). */
+static uint64_t threads_of(const uint32_t shape[3])
+{
+	return (uint64_t)shape[0] * (shape[1] ? shape[1] : 1) * (shape[2] ? shape[2] : 1);
+}
+
+/* A function's is the same in all kernels: code compares it with those of the functions that it may be (codegen/call.c). A kernel's says
+ * what device code must know to launch it. */
 static uint64_t function_address(void *context, const struct ptx_function *function)
 {
-	(void)context;
-	return (uintptr_t)function;
+	const struct ptx_module *ptx = ((struct device_module *)context)->code.ptx;
+	if (!function->is_entry)
+		return (uintptr_t)function;
+	for (size_t i = 0; i < ptx->functions.count; i++)
+		if (ptx->functions.data[i] == function)
+			return amd_kernel_value((uint32_t)i, (uint32_t)threads_of(function->maxntid), function->parameter_bytes);
+	return 0;
+}
+
+int amd_module_kernel_by_value(struct device_module *module, uint64_t value, struct device_kernel **kernel)
+{
+	const struct ptx_module *ptx = module->code.ptx;
+	uint32_t number = value >> 32 & 0xffffff;
+	if (value >> 56 != AMD_KERNEL_TAG || number >= ptx->functions.count || !ptx->functions.data[number]->is_entry)
+		return STATUS_INVALID_HANDLE;
+	return amd_module_kernel(module, ptx->functions.data[number], kernel);
+}
+
+struct device_module *amd_kernel_module(const struct device_kernel *kernel)
+{
+	return module_of(&kernel->code);
+}
+
+void amd_kernel_set_owner(struct device_kernel *kernel, void *owner)
+{
+	atomic_store_explicit(&kernel->owner, owner, memory_order_relaxed);
+}
+
+void *amd_kernel_owner(const struct device_kernel *kernel)
+{
+	return atomic_load_explicit(&kernel->owner, memory_order_relaxed);
+}
+
+const struct ptx_function *amd_kernel_function(const struct device_kernel *kernel)
+{
+	return kernel->code.function;
 }
 
 int amd_module_load(struct device *device, const struct ptx_module *ptx, struct device_module **out, struct ptx_diagnostic *diagnostic)
@@ -61,6 +102,7 @@ int amd_module_load(struct device *device, const struct ptx_module *ptx, struct 
 	if (!status && !variables_init(&module->variables, ptx))
 		status = STATUS_OUT_OF_MEMORY;
 	module->variables.function_address = function_address;
+	module->variables.context = module;
 	if (!status && module->variables.bytes) {
 		status = amd_status(HIP_CALL(hipMalloc, &module->data, module->variables.bytes));
 		if (!status)

@@ -264,7 +264,7 @@ static int need_workspace_locked(struct device_queue *queue)
 
 /* The kernel's arguments: parameters, then what abi.h says. */
 static void fill_arguments(uint8_t *block, struct device_queue *queue, const struct device_kernel *kernel, const struct launch_config *config,
-			   const struct amd_variant *variant, size_t at)
+			   const struct amd_variant *variant, size_t at, uint64_t children)
 {
 	struct device *device = queue->device;
 	const struct kernel_info *info = &variant->common.info;
@@ -275,6 +275,7 @@ static void fill_arguments(uint8_t *block, struct device_queue *queue, const str
 		.grid_id = atomic_fetch_add(&device->grids, 1) + 1,
 		.symbols = (uintptr_t)variant->symbols,
 		.service = amd_service_use(device->service, kernel, info->flags),
+		.children = children,
 	};
 	memcpy(launch.grid, config->grid, sizeof launch.grid);
 	memcpy(launch.block, config->block, sizeof launch.block);
@@ -310,7 +311,7 @@ static int submit_cooperative(struct device_queue *queue, const struct amd_varia
 }
 
 static int submit_launch_locked(struct device_queue *queue, const struct device_kernel *kernel, const struct launch_config *config,
-				const struct amd_variant *variant, uint8_t *arguments, size_t at)
+				const struct amd_variant *variant, uint8_t *arguments, size_t at, uint64_t children)
 {
 	const struct kernel_info *info = &variant->common.info;
 	size_t size = at + sizeof(struct amd_launch);
@@ -323,7 +324,7 @@ static int submit_launch_locked(struct device_queue *queue, const struct device_
 		block[0] = amd_padded_threads(block[0] * block[1] * block[2]);
 		block[1] = block[2] = 1;
 	}
-	fill_arguments(arguments, queue, kernel, config, variant, at);
+	fill_arguments(arguments, queue, kernel, config, variant, at, children);
 	/* What the device library keeps lies behind the dynamic part, from a multiple of 16 on. */
 	uint32_t dynamic = (uint32_t)align_up(config->dynamic_shared, 16);
 	if (config->cooperative)
@@ -342,7 +343,8 @@ static int submit_launch_locked(struct device_queue *queue, const struct device_
 	return status;
 }
 
-int amd_queue_launch(struct device_queue *queue, struct device_kernel *kernel, const struct launch_config *config)
+/* A kernel that may launch others is followed by what waits for them; from the thread that looks after them that is up to it. */
+static int launch(struct device_queue *queue, struct device_kernel *kernel, const struct launch_config *config, struct children **child)
 {
 	enum { SMALL = 1024 };
 	const struct amd_variant *variant;
@@ -358,16 +360,39 @@ int amd_queue_launch(struct device_queue *queue, struct device_kernel *kernel, c
 		return status;
 	size_t at = amd_launch_offset(variant->common.info.parameter_bytes), size = at + sizeof(struct amd_launch);
 	uint8_t *arguments = size <= SMALL ? small : malloc(size);
-	if (!arguments)
+	uint64_t children_address = 0;
+	bool launches = variant->common.info.flags & KERNEL_LAUNCHES;
+	struct children *children = launches && arguments ? amd_children_begin(queue->device, kernel, &children_address) : NULL;
+	if (!arguments || (launches && !children)) {
+		if (arguments != small)
+			free(arguments);
 		return STATUS_OUT_OF_MEMORY;
+	}
 	pthread_mutex_lock(&queue->lock);
-	status = submit_launch_locked(queue, kernel, config, variant, arguments, at);
+	status = submit_launch_locked(queue, kernel, config, variant, arguments, at, children_address);
 	if (amd_is_sticky(status))
 		give_up_locked(queue, status);
 	pthread_mutex_unlock(&queue->lock);
 	if (arguments != small)
 		free(arguments);
+	if (children && status) {
+		amd_children_cancel(children);
+	} else if (children) {
+		status = amd_children_follow(children, queue, !child);
+		if (child && !status)
+			*child = children;
+	}
 	return status;
+}
+
+int amd_queue_launch(struct device_queue *queue, struct device_kernel *kernel, const struct launch_config *config)
+{
+	return launch(queue, kernel, config, NULL);
+}
+
+int amd_queue_launch_child(struct device_queue *queue, struct device_kernel *kernel, const struct launch_config *config, struct children **child)
+{
+	return launch(queue, kernel, config, child);
 }
 
 /* ---- copies and fills ------------------------------------------------------------------------------------ */

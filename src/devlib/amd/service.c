@@ -217,11 +217,12 @@ ENTRY uint64_t device_allocate(launch_ptr launch, uint32_t thread, uint64_t size
 		if (__scoped_atomic_compare_exchange_n(list, &head, next, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE, __MEMORY_SCOPE_DEVICE))
 			return (uint64_t)(block + 1);
 	}
-	uint64_t at = AMD_HEAP_START + __scoped_atomic_fetch_add(&heap->used, UINT64_C(1) << class, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
-	if (at + (UINT64_C(1) << class) > service->heap_size) {
-		__scoped_atomic_fetch_sub(&heap->used, UINT64_C(1) << class, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
-		return 0;
-	}
+	uint64_t bytes = UINT64_C(1) << class, at = __scoped_atomic_load_n(&heap->used, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
+	do {
+		if (AMD_HEAP_START + at + bytes > service->heap_size)
+			return 0;
+	} while (!__scoped_atomic_compare_exchange_n(&heap->used, &at, at + bytes, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE));
+	at += AMD_HEAP_START;
 	block = (GLOBAL struct heap_block *)(service->heap + at);
 	block->class = class;
 	return (uint64_t)(block + 1);
