@@ -338,6 +338,13 @@ static LLVMValueRef amd_call_service(struct emitter *e, size_t offset, LLVMTypeR
 		return library_barrier(e, offset == offsetof(struct cpu_services, barrier), result, arguments + 2, count - 2);
 	if (offset == offsetof(struct cpu_services, syscall))
 		return runtime_call(e, arguments);
+	if (offset == offsetof(struct cpu_services, set_conditional)) { /* (thread, handle, value): the handle is an address in host memory */
+		LLVMValueRef at = LLVMBuildIntToPtr(e->b, arguments[1], LLVMPointerTypeInContext(e->context, SPACE_GLOBAL), "");
+		LLVMValueRef store = LLVMBuildStore(e->b, arguments[2], at);
+		LLVMSetOrdering(store, LLVMAtomicOrderingRelease);
+		LLVMSetAlignment(store, 4);
+		return NULL;
+	}
 	/* A block is a cluster. */
 	if (offset == offsetof(struct cpu_services, cluster_arrive))
 		return NULL;

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "driver/graph_exec.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "api/cuda_impl.h"
@@ -484,11 +485,13 @@ static CUresult run_body(struct exec *body, struct queue *queue)
 struct conditional_run {
 	struct exec_node *entry;
 	struct queue *queue; /* of its own: the lane's queue waits for this function */
+	struct device_queue *behind; /* a thread: when it begins */
+	uint64_t ticket;
+	pthread_t thread;
 };
 
-static void run_conditional(void *argument)
+static void run_bodies(struct conditional_run *run)
 {
-	struct conditional_run *run = argument;
 	const struct work_conditional *conditional = &run->entry->work.conditional;
 	struct exec **bodies = run->entry->bodies;
 	uint32_t value = conditional_value(conditional->handle);
@@ -515,7 +518,62 @@ static void run_conditional(void *argument)
 	if (status)
 		api_error(status, "the body of a conditional node failed");
 	queue_drop(run->queue);
+}
+
+static void run_conditional(void *argument)
+{
+	run_bodies(argument);
+	free(argument);
+}
+
+/* Host functions must not call HIP. There a thread does what the node does, and the host function waits for it. A node within a body is done at
+ * once by the thread that it is in: its host function would wait for another. */
+static _Thread_local bool in_body;
+
+static void *conditional_thread(void *argument)
+{
+	struct conditional_run *run = argument;
+
+	in_body = true;
+	run->queue->context->ops->queue_synchronize(run->behind, run->ticket);
+	run_bodies(run);
+	return NULL;
+}
+
+static void join_conditional(void *argument)
+{
+	struct conditional_run *run = argument;
+
+	pthread_join(run->thread, NULL);
 	free(run);
+}
+
+static CUresult start_conditional(struct conditional_run *run, struct queue *queue)
+{
+	const struct device_ops *ops = queue->context->ops;
+	CUresult status = CUDA_SUCCESS;
+
+	run->behind = queue->device_queue;
+	if (ops->queue_mark)
+		status = (CUresult)ops->queue_mark(run->behind, &run->ticket);
+	else
+		status = (CUresult)ops->queue_ticket(run->behind, &run->ticket);
+	if (!status && in_body) {
+		ops->queue_synchronize(run->behind, run->ticket);
+		run_conditional(run);
+		return CUDA_SUCCESS;
+	}
+	if (!status && pthread_create(&run->thread, NULL, conditional_thread, run))
+		status = CUDA_ERROR_OUT_OF_MEMORY;
+	if (status) {
+		queue_drop(run->queue);
+		free(run);
+		return status;
+	}
+	status = (CUresult)ops->queue_host_function(run->behind, join_conditional, run);
+	if (status)
+		join_conditional(run);
+	return status;
 }
 
 static CUresult put_conditional(struct exec_node *entry, struct queue *queue)
@@ -531,7 +589,9 @@ static CUresult put_conditional(struct exec_node *entry, struct queue *queue)
 		status = (CUresult)ops->queue_create(queue->context->device->device, 0, &own->device_queue);
 	}
 	if (!status) {
-		*run = (struct conditional_run){entry, own};
+		*run = (struct conditional_run){.entry = entry, .queue = own};
+		if (!queue->context->device->properties.host_backed)
+			return start_conditional(run, queue);
 		status = (CUresult)ops->queue_host_function(queue->device_queue, run_conditional, run);
 		if (status)
 			ops->queue_destroy(own->device_queue);

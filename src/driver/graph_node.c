@@ -436,12 +436,21 @@ struct conditional {
 	uint32_t initial;
 	_Atomic uint32_t uses; /* the graph it was made for, and executable ones */
 	bool assign;           /* the value starts from `initial` at each launch */
-	_Atomic uint32_t value; /* its address is the program's handle */
+	_Atomic uint32_t *value; /* what kernels write; its address is the program's handle */
+	_Atomic uint32_t own;
+	struct context *context; /* of `value` where it is not `own`: memory that a device with memory of its own reaches */
 };
 
 static struct conditional *conditional_of(CUgraphConditionalHandle handle)
 {
-	return handle_check((const void *)(uintptr_t)(handle - offsetof(struct conditional, value)), HANDLE_CONDITIONAL);
+	struct conditional *c = handle_check((const void *)(uintptr_t)(handle - offsetof(struct conditional, own)), HANDLE_CONDITIONAL);
+
+	if (c)
+		return c->context ? NULL : c;
+	while ((c = handle_next(c, HANDLE_CONDITIONAL)))
+		if (c->context && (uintptr_t)c->value == handle)
+			return c;
+	return NULL;
 }
 
 bool conditional_is_live(CUgraphConditionalHandle handle)
@@ -453,7 +462,7 @@ uint32_t conditional_value(CUgraphConditionalHandle handle)
 {
 	struct conditional *conditional = conditional_of(handle);
 
-	return conditional ? atomic_load(&conditional->value) : 0;
+	return conditional ? atomic_load(conditional->value) : 0;
 }
 
 void conditional_reset(CUgraphConditionalHandle handle)
@@ -461,7 +470,7 @@ void conditional_reset(CUgraphConditionalHandle handle)
 	struct conditional *conditional = conditional_of(handle);
 
 	if (conditional && conditional->assign)
-		atomic_store(&conditional->value, conditional->initial);
+		atomic_store(conditional->value, conditional->initial);
 }
 
 void conditional_hold(CUgraphConditionalHandle handle)
@@ -476,8 +485,28 @@ void conditional_drop(CUgraphConditionalHandle handle)
 {
 	struct conditional *conditional = conditional_of(handle);
 
-	if (conditional && atomic_fetch_sub(&conditional->uses, 1) == 1)
-		handle_destroy(conditional);
+	if (!conditional || atomic_fetch_sub(&conditional->uses, 1) != 1)
+		return;
+	if (conditional->context)
+		conditional->context->ops->release_host(conditional->context->device->device, (void *)conditional->value);
+	handle_destroy(conditional);
+}
+
+/* Where kernels of the context's device can write it. */
+static CUresult place_value(struct conditional *conditional, struct context *context)
+{
+	void *memory = NULL;
+	CUresult status;
+
+	conditional->value = &conditional->own;
+	if (context->device->properties.host_backed || !context->ops->allocate_host)
+		return CUDA_SUCCESS;
+	status = (CUresult)context->ops->allocate_host(context->device->device, sizeof *conditional->value, 0, &memory);
+	if (status)
+		return status;
+	conditional->value = memory;
+	conditional->context = context;
+	return CUDA_SUCCESS;
 }
 
 void conditionals_release(struct graph *graph)
@@ -491,6 +520,7 @@ CUresult impl_cuGraphConditionalHandleCreate(CUgraphConditionalHandle *out, CUgr
 					     unsigned int initial, unsigned int flags)
 {
 	struct conditional *conditional;
+	struct context *own = NULL;
 	struct graph *graph;
 	CUgraphConditionalHandle handle;
 	CUresult status = graph_find(graph_handle, &graph);
@@ -501,16 +531,24 @@ CUresult impl_cuGraphConditionalHandleCreate(CUgraphConditionalHandle *out, CUgr
 		return CUDA_ERROR_INVALID_VALUE;
 	if (context && !context_check(context))
 		return CUDA_ERROR_INVALID_CONTEXT;
+	status = context ? CUDA_SUCCESS : context_current(&own);
+	if (status)
+		return status;
 	conditional = handle_create(HANDLE_CONDITIONAL);
 	if (!conditional)
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	status = place_value(conditional, context ? context_check(context) : own);
+	if (status) {
+		handle_destroy(conditional);
+		return status;
+	}
 	conditional->initial = initial;
 	atomic_init(&conditional->uses, 1);
 	conditional->assign = flags;
-	atomic_init(&conditional->value, initial);
-	handle = (CUgraphConditionalHandle)(uintptr_t)&conditional->value;
+	atomic_init(conditional->value, initial);
+	handle = (CUgraphConditionalHandle)(uintptr_t)conditional->value;
 	if (!vec_push(&graph->conditionals, handle)) {
-		handle_destroy(conditional);
+		conditional_drop(handle);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	*out = handle;

@@ -321,7 +321,7 @@ static void test_update(void)
 	CUgraphNode a, b;
 	CUgraphExec exec;
 
-	CHECK_OK(cuMemsetD32(cell, 0, 1));
+	CHECK_OK(cuMemsetD32Async(cell, 0, 1, stream));
 	CHECK_OK(cuGraphCreate(&graph, 0));
 	CHECK_OK(cuGraphAddKernelNode(&a, graph, NULL, 0, &plus));
 	CHECK_OK(cuGraphInstantiate(&exec, graph, 0));
@@ -361,7 +361,7 @@ static void test_conditional(void)
 	CUgraphNode a, b, c, inner;
 	CUgraphExec exec;
 
-	CHECK_OK(cuMemsetD32(cell, 0, 1));
+	CHECK_OK(cuMemsetD32Async(cell, 0, 1, stream));
 	CHECK_OK(cuGraphCreate(&graph, 0));
 	CHECK_OK(cuGraphConditionalHandleCreate(&yes, graph, NULL, 1, CU_GRAPH_COND_ASSIGN_DEFAULT));
 	CHECK_OK(cuGraphConditionalHandleCreate(&no, graph, NULL, 0, CU_GRAPH_COND_ASSIGN_DEFAULT));
