@@ -120,7 +120,7 @@ void log_line(enum log_level level, const char *format, ...) PRINTF_LIKE(2, 3);
 const char *env_get(const char *name);
 bool env_flag(const char *name);                       /* set to anything but "", "0", "no", "off" */
 long env_long(const char *name, long fallback, long low, long high);
-bool env_dump(const char *what);                       /* DRAGOMAN_DUMP=ptx,ir,llvm,asm holds `what` */
+bool env_dump(const char *what);                       /* DRAGOMAN_DUMP=ptx,ir,llvm,asm,object holds `what` */
 /* The folder that holds our own libraries (that of the object this code is in). Static text or NULL. */
 const char *env_library_folder(void);
 

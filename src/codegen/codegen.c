@@ -7,6 +7,7 @@
 #include <llvm-c/Error.h>
 #include <llvm-c/Support.h>
 #include <llvm-c/Transforms/PassBuilder.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -447,6 +448,16 @@ static void fill_info(struct emitter *e, struct compile_result *result)
 	result->symbols_size = names.count;
 }
 
+static void keep_object(const char *folder, uint64_t number, const char *ending, const void *object, size_t size)
+{
+	char path[4096];
+	snprintf(path, sizeof path, "%s/%016" PRIx64 ".%s", folder, number, ending);
+	FILE *file = fopen(path, "wb");
+	bool written = file && fwrite(object, 1, size, file) == size;
+	if (!file || fclose(file) || !written)
+		log_error("DRAGOMAN_DUMP=object: %s cannot be written", path);
+}
+
 /* What HIP loads in place of the relocatable object. */
 static bool link_object(struct emitter *e, struct compile_result *result)
 {
@@ -457,6 +468,12 @@ static bool link_object(struct emitter *e, struct compile_result *result)
 	if (!linked) {
 		unsupported(e, "internal error, please report it: %s", error);
 		return false;
+	}
+	if (env_dump("object")) { /* named by their contents: many kernels of tests are alike */
+		const char *folder = env_get("DRAGOMAN_DUMP_FOLDER");
+		uint64_t number = hash_bytes(result->object, result->object_size, 0);
+		keep_object(folder ? folder : ".", number, "o", result->object, result->object_size);
+		keep_object(folder ? folder : ".", number, "co", linked, size);
 	}
 	free(result->object);
 	result->object = linked;

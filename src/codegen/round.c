@@ -115,9 +115,14 @@ static LLVMValueRef double_mul(struct emitter *e, LLVMValueRef a, LLVMValueRef b
 	return step(e, r, error, overflow, rounding);
 }
 
+static LLVMValueRef double_quotient(struct emitter *e, LLVMValueRef a, LLVMValueRef b)
+{
+	return e->target->hooks ? e->target->hooks->divide(e, a, b) : fdiv_(e, a, b);
+}
+
 static LLVMValueRef double_div(struct emitter *e, LLVMValueRef a, LLVMValueRef b, enum rounding rounding)
 {
-	LLVMValueRef r = fdiv_(e, a, b), a_exponent, b_exponent, zero = LLVMConstNull(LLVMTypeOf(r));
+	LLVMValueRef r = double_quotient(e, a, b), a_exponent, b_exponent, zero = LLVMConstNull(LLVMTypeOf(r));
 	LLVMValueRef x = split(e, a, &a_exponent), y = split(e, b, &b_exponent);
 	LLVMValueRef regular = and_(e, and_(e, is_finite(e, a), is_finite(e, b)),
 				    and_(e, fcmp_(e, LLVMRealUNE, a, zero), fcmp_(e, LLVMRealUNE, b, zero)));
@@ -207,7 +212,7 @@ LLVMValueRef float_fma(struct emitter *e, LLVMValueRef a, LLVMValueRef b, LLVMVa
 LLVMValueRef float_div(struct emitter *e, LLVMValueRef a, LLVMValueRef b, enum rounding rounding)
 {
 	if (rounding == ROUND_NEAREST)
-		return fdiv_(e, a, b);
+		return lane_bits(a) == 64 ? double_quotient(e, a, b) : fdiv_(e, a, b);
 	if (lane_bits(a) == 64)
 		return double_div(e, a, b, rounding);
 	return double_to_float(e, fdiv_(e, to_double(e, a), to_double(e, b)), rounding);

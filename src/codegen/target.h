@@ -51,6 +51,8 @@ struct target_hooks {
 	 * `ftz` subnormals may be taken and given as zero. */
 	LLVMValueRef (*approximate)(struct emitter *e, enum approximation function, LLVMValueRef x, bool ftz);
 
+	LLVMValueRef (*divide)(struct emitter *e, LLVMValueRef a, LLVMValueRef b); /* doubles, to nearest */
+
 	const char *passes; /* LLVM's, when optimising */
 };
 

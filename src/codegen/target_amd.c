@@ -660,6 +660,28 @@ static LLVMValueRef amd_approximate(struct emitter *e, enum approximation functi
 	return fmul_(e, r, select_(e, small, factor, one));
 }
 
+/* LLVM's own way but for one step. A reciprocal y within an ulp is made the nearest one by y + y (1 - b y), and then one step more makes the
+ * quotient the nearest (Markstein) - unless all bits of b's mantissa are ones: there 1/b lies so little above the middle of 2^-n and
+ * the next number that the sum cannot tell, and stays at 2^-n, from whatever the machine's reciprocal was. That number's last bit is set. */
+static LLVMValueRef amd_divide(struct emitter *e, LLVMValueRef a, LLVMValueRef b)
+{
+	LLVMTypeRef f64 = LLVMTypeOf(a);
+	LLVMValueRef of_b[] = { a, b, LLVMConstInt(int_type(e, 1), 0, false) }, of_a[] = { a, b, LLVMConstInt(int_type(e, 1), 1, false) };
+	LLVMValueRef scaled = amd_intrinsic(e, "llvm.amdgcn.div.scale", &f64, 1, of_b, 3), one = LLVMConstReal(f64, 1);
+	LLVMValueRef divisor = LLVMBuildExtractValue(e->b, scaled, 0, ""), minus = LLVMBuildFNeg(e->b, divisor, "");
+	LLVMValueRef y = amd_intrinsic(e, "llvm.amdgcn.rcp", &f64, 1, &divisor, 1);
+	for (unsigned i = 0; i < 2; i++)
+		y = fma_(e, y, fma_(e, minus, y, one), y);
+	LLVMValueRef mantissa = LLVMBuildOr(e->b, as_int(e, divisor), kbits(e, 64, UINT64_C(0xfff) << 52), "");
+	LLVMValueRef last = LLVMBuildZExt(e->b, LLVMBuildICmp(e->b, LLVMIntEQ, mantissa, kbits(e, 64, UINT64_MAX), ""), int_type(e, 64), "");
+	y = LLVMBuildBitCast(e->b, LLVMBuildOr(e->b, as_int(e, y), last, ""), f64, "");
+	scaled = amd_intrinsic(e, "llvm.amdgcn.div.scale", &f64, 1, of_a, 3);
+	LLVMValueRef dividend = LLVMBuildExtractValue(e->b, scaled, 0, ""), q = LLVMBuildFMul(e->b, dividend, y, "");
+	LLVMValueRef last_step[] = { fma_(e, minus, q, dividend), y, q, LLVMBuildExtractValue(e->b, scaled, 1, "") };
+	LLVMValueRef fixed[] = { amd_intrinsic(e, "llvm.amdgcn.div.fmas", &f64, 1, last_step, 4), b, a };
+	return amd_intrinsic(e, "llvm.amdgcn.div.fixup", &f64, 1, fixed, 3);
+}
+
 static const struct target_hooks hooks = {
 	.begin_function = begin_function,
 	.finish_module = finish_module,
@@ -680,6 +702,7 @@ static const struct target_hooks hooks = {
 	.call_library = amd_call_library,
 	.barrier = amd_barrier,
 	.approximate = amd_approximate,
+	.divide = amd_divide,
 	.passes = "default<O2>,function(load-store-vectorizer)", /* again: what the code generator does before its own hides neighbours */
 };
 

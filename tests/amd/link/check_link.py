@@ -1,8 +1,13 @@
 """Our AMDGPU linker against ld.lld: for every target, objects that clang makes of kernels.cl are linked by both, and the results mean the
 same. Layouts differ, so nothing is compared by address: dynamic symbols by section and offset; what each relocation of the object came to
 by the section and offset that the code would reach; all other bytes by being what the object had; segments by what is in them; notes as
-they are."""
+they are.
+
+    check_link.py LINK-OBJECT CLANG LLD             the objects of kernels.cl
+    check_link.py --kept FOLDER LLD                 every NAME.o in FOLDER, which is NAME.co there (DRAGOMAN_DUMP=object)
+    check_link.py --ptx DRAGOMAN LLD FILE.ptx...    what Dragoman makes of the kernels in PTX files for the GPUs that the emulator has"""
 import argparse
+import glob
 import os
 import struct
 import subprocess
@@ -11,6 +16,7 @@ import tempfile
 import traceback
 
 TARGETS = ['gfx906', 'gfx90a', 'gfx942', 'gfx1030', 'gfx1100', 'gfx1101', 'gfx1102', 'gfx1103', 'gfx1150', 'gfx1151', 'gfx1200', 'gfx1201']
+EMULATED = ['gfx90a', 'gfx942', 'gfx1030', 'gfx1100', 'gfx1201']
 PARTS = 4
 ABS64, REL32, REL64, GOTPCREL, GOTPCREL_LO, GOTPCREL_HI, REL32_LO, REL32_HI, RELATIVE64, REL16 = 3, 4, 5, 7, 8, 9, 10, 11, 13, 14
 WIDTH = {ABS64: 8, REL64: 8, REL16: 2}
@@ -188,7 +194,46 @@ def check(source_path, ours_path, theirs_path):
     return len(symbols), len(mine), {w[2] for w, _ in mine}
 
 
+def check_kept(folder, lld):
+    """How many objects, relocations, and the objects that were linked in another way than ld.lld's."""
+    objects, relocations, wrong = sorted(glob.glob(os.path.join(folder, '*.o'))), 0, []
+    for path in objects:
+        theirs = path[:-2] + '.lld'
+        try:
+            subprocess.run([lld, '-shared', path, '-o', theirs], check=True)
+            relocations += check(path, path[:-2] + '.co', theirs)[1]
+        except (AssertionError, KeyError, ValueError, OSError, subprocess.CalledProcessError) as problem:
+            wrong.append(f'{path}: {type(problem).__name__} {problem} (line {traceback.extract_tb(problem.__traceback__)[-1].lineno})')
+        if os.path.exists(theirs):
+            os.remove(theirs)
+    return len(objects), relocations, wrong
+
+
+def kept(arguments):
+    objects, relocations, wrong = check_kept(*arguments)
+    print('\n'.join(wrong + [f'{objects} linked objects, {relocations} relocations, {len(wrong)} differ from ld.lld']))
+    return bool(wrong) or not objects
+
+
+def of_ptx(arguments):
+    dragoman, lld, *files = arguments
+    failed = 0
+    print(f'1..{len(EMULATED)}')
+    for number, target in enumerate(EMULATED):
+        with tempfile.TemporaryDirectory() as folder:
+            for file in files:
+                subprocess.run([dragoman, 'ptx', '--compile', '--target', target, file], check=True, stdout=subprocess.DEVNULL,
+                               env=os.environ | {'DRAGOMAN_DUMP': 'object', 'DRAGOMAN_DUMP_FOLDER': folder})
+            objects, relocations, wrong = check_kept(folder, lld)
+            failed += bool(wrong) or not relocations
+            print('\n'.join(['# ' + line for line in wrong]
+                            + [f'{"not " if wrong or not relocations else ""}ok {number + 1} - {target}: {objects} objects, {relocations} relocations']))
+    return failed > 0
+
+
 def main():
+    if sys.argv[1:2] in (['--kept'], ['--ptx']):
+        return (kept if sys.argv[1] == '--kept' else of_ptx)(sys.argv[2:])
     parser = argparse.ArgumentParser()
     parser.add_argument('tool')
     parser.add_argument('clang')

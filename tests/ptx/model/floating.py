@@ -103,6 +103,25 @@ def arithmetic(t):
     t.f64('mad.rn.f64', *operation('mad', F64, 'rn', []))
 
 
+def ones(t):
+    """Divisors whose mantissa is all ones: Newton's iteration leaves their reciprocals an ulp off, which shows where powers of two are divided."""
+    for mode in MODES:
+        for powers in (False, True):
+            def model(a, b, c, m=mode, power=powers):
+                x, y = a | b << 32, 0xfffffffffffff | c << 32
+                if power:
+                    x, y = x & 1 << 63 | 0x3f8 << 52, y & ~(0x7ff << 52) | (0x370 | c >> 20 & 0x8f) << 52
+                r = finished(div(x, y, F64, m), F64, []) if not is_nan(x, F64) and not is_nan(y, F64) else None
+                return None if r is None else r ^ r >> 32
+            name = 'div.%s.f64' % mode
+            body = '.reg .f64 %x, %y; .reg .b32 %s; or.b32 %s, %c, 0x000fffff; '
+            if powers:
+                body += ('mov.b32 %a, 0; and.b32 %b, %b, 0x80000000; or.b32 %b, %b, 0x3f800000; and.b32 %c, %s, 0x08f00000; and.b32 %s, %s, 0x800fffff; '
+                         'or.b32 %s, %s, %c; or.b32 %s, %s, 0x37000000; ')
+            body += 'mov.b64 %x, {%a, %b}; mov.b64 %y, {0xffffffff, %s}; ' + name + ' %x, %x, %y; mov.b64 {%d, %s}, %x; xor.b32 %d, %d, %s;'
+            t.add(name + ' by ones' + ' of powers of two' * powers, body, model)
+
+
 def above_constants(t):
     """As expf has it: a number from 0 to 1, times a constant, plus one that is as large or larger, rounded down."""
     for times, plus in ((0x437c0000, 0x4b400001), (0x3f800000, 0x3f800000), (0x40490fdb, 0x40490fdb), (0x3f7fffff, 0x4b7ffffe), (0, 0x40000000),
@@ -612,8 +631,8 @@ def mixed(t):
 
 def main():
     t = Tests()
-    for family in (arithmetic, above_constants, halves, signs, extremes, comparisons, float_conversions, to_integers, from_integers, two_halves, small_formats,
-                   stochastic, out_of_bounds, pairs, mixed, three_and_more):
+    for family in (arithmetic, ones, above_constants, halves, signs, extremes, comparisons, float_conversions, to_integers, from_integers, two_halves,
+                   small_formats, stochastic, out_of_bounds, pairs, mixed, three_and_more):
         family(t)
     t.file.save(sys.argv[1])
 
