@@ -1,10 +1,12 @@
 /* Textures and surfaces: PTX ISA 9.7.10 (tex, tld4, txq, istypep) and 9.7.11 (suld, sust, sured, suq). The work is the runtime's
- * (backend/cpu/texture.h): the operands of all lanes of a piece go through memory, one call serves them. Lanes that name
+ * (backend/common/texture.h): the operands of all lanes of a piece go through memory, one call serves them. Lanes that name
  * different objects are served one at a time. A reference stands for the object that is bound to it. */
 #include <stddef.h>
 
+#include "backend/common/texture.h"
 #include "backend/cpu/abi.h"
-#include "backend/cpu/texture.h"
+#include "backend/common/texture.h"
+#include "backend/cpu/abi.h"
 #include "backend/sampler.h"
 #include "codegen/arith.h"
 #include "codegen/state.h"

@@ -55,7 +55,7 @@ struct cpu_services {
 	void (*assert_fail)(struct cpu_block *, uint32_t thread, const char *message, const char *file, uint32_t line,
 			    const char *function);
 	void (*trap)(struct cpu_block *, uint32_t thread, uint32_t status); /* CUresult to report: 719 trap, 715 illegal instruction, 716 misaligned */
-	/* Textures and surfaces for the lanes of `mask` among `lanes`; forms and arguments as in backend/cpu/texture.h. They do not
+	/* Textures and surfaces for the lanes of `mask` among `lanes`; forms and arguments as in backend/common/texture.h. They do not
 	 * return where an object or an address is not valid. */
 	void (*texture)(struct cpu_block *, uint64_t object, uint32_t form, uint32_t lanes, uint32_t mask, const uint32_t *arguments,
 			uint32_t *out);

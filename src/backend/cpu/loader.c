@@ -8,7 +8,7 @@
  * each function of the C library that is called. */
 #define _GNU_SOURCE
 #include "backend/cpu/cpu.h"
-#include "backend/cpu/texel.h"
+#include "backend/common/texture.h"
 
 #include <elf.h>
 #include <math.h>
