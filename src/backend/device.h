@@ -120,6 +120,8 @@ struct device_ops {
 	/* Texture and surface objects: the number that kernels get. Destroying one that kernels still use ends them. */
 	int (*texture_create)(struct device *device, const struct texture_description *description, uint64_t *object);
 	void (*texture_destroy)(struct device *device, uint64_t object);
+	/* Kernels here may use other devices' objects too, all that there are now: for comparing, where the memory is the same. */
+	int (*textures_adopt)(struct device *device);
 	int (*set_limit)(struct device *device, enum device_limit limit, uint64_t value); /* for later launches */
 	void (*set_driver)(const struct device_driver *driver); /* before anything runs */
 	void (*kernel_owner)(struct device_kernel *kernel, void *owner); /* what to name when its code asks for struct device_driver's */

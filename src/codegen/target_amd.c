@@ -230,21 +230,28 @@ static const struct {
 	size_t service;
 	const char *function;
 	uint32_t flags;
+	bool threadless; /* the CPU's is not told the thread */
 } library_services[] = {
-	{ offsetof(struct cpu_services, print), "device_print", KERNEL_PRINTS },
-	{ offsetof(struct cpu_services, allocate), "device_allocate", KERNEL_ALLOCATES },
-	{ offsetof(struct cpu_services, release), "device_release", KERNEL_ALLOCATES },
-	{ offsetof(struct cpu_services, trap), "device_trap", KERNEL_TRAPS },
-	{ offsetof(struct cpu_services, assert_fail), "device_assert_fail", KERNEL_TRAPS },
+	{ offsetof(struct cpu_services, print), "device_print", KERNEL_PRINTS, false },
+	{ offsetof(struct cpu_services, allocate), "device_allocate", KERNEL_ALLOCATES, false },
+	{ offsetof(struct cpu_services, release), "device_release", KERNEL_ALLOCATES, false },
+	{ offsetof(struct cpu_services, trap), "device_trap", KERNEL_TRAPS, false },
+	{ offsetof(struct cpu_services, assert_fail), "device_assert_fail", KERNEL_TRAPS, false },
+	{ offsetof(struct cpu_services, texture), "device_texture", KERNEL_TRAPS, true },
+	{ offsetof(struct cpu_services, surface), "device_surface", KERNEL_TRAPS, true },
+	{ offsetof(struct cpu_services, query), "device_texture_query", KERNEL_TRAPS, true },
 };
 
 static LLVMValueRef library_service(struct emitter *e, size_t which, LLVMTypeRef result, LLVMValueRef const *arguments, unsigned count)
 {
 	LLVMValueRef all[12] = { e->state->launch };
+	unsigned before = 1;
+	if (library_services[which].threadless)
+		all[before++] = e->first_thread;
 	for (unsigned i = 0; i < count; i++)
-		all[i + 1] = arguments[i];
+		all[before + i] = arguments[i];
 	e->state->unit->kernel_flags |= library_services[which].flags;
-	return amd_call_library(e, library_services[which].function, result, all, count + 1);
+	return amd_call_library(e, library_services[which].function, result, all, count + before);
 }
 
 /* ---- the device runtime: backend/amd/abi.h, struct amd_children ------------------------------------------------------- */
@@ -584,9 +591,11 @@ static bool link_library(struct emitter *e)
 	}
 	LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRange((const char *)amd_library, amd_library_size, "library", false);
 	LLVMModuleRef module;
-	bool good = !LLVMParseBitcodeInContext2(e->context, buffer, &module);
-	LLVMDisposeMemoryBuffer(buffer);
+	bool good = !LLVMGetBitcodeModuleInContext2(e->context, buffer, &module); /* takes the buffer; bodies are read when needed */
 	if (good) {
+		for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+			if (!LLVMGetNamedFunction(e->module, LLVMGetValueName(f)) && LLVMGetLinkage(f) == LLVMExternalLinkage && !LLVMIsDeclaration(f))
+				LLVMSetLinkage(f, LLVMInternalLinkage); /* what nothing calls stays behind */
 		LLVMSetTarget(module, e->target->triple);
 		LLVMSetModuleDataLayout(module, LLVMGetModuleDataLayout(e->module));
 		good = !LLVMLinkModules2(e->module, module);

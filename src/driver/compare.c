@@ -269,6 +269,8 @@ static CUresult launch_there(const struct function *function, const struct launc
 	if (!status)
 		status = other_module(function->module, &module);
 	if (!status)
+		status = (CUresult)compare.ops->textures_adopt(compare.device);
+	if (!status)
 		status = (CUresult)compare.ops->module_kernel(module, function->ptx, &kernel);
 	if (!status)
 		status = (CUresult)compare.ops->queue_launch(compare.queue, kernel, config);

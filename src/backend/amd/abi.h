@@ -21,7 +21,7 @@
 
 #include <stdint.h>
 
-enum { AMD_ABI = 0x414d0002 };           /* never CPU_ABI */
+enum { AMD_ABI = 0x414d0003 };           /* never CPU_ABI */
 enum { AMD_SHARED_MAX = 64 << 10 };      /* bytes of LDS a block */
 enum { AMD_BARRIER_BYTES = 224 };        /* of which the device library may take so many */
 enum { AMD_PADDED_THREADS_MAX = 512 };   /* of the program's, a block, in the padded form; larger ones have two warps to a wave */
@@ -45,11 +45,11 @@ struct amd_launch {
 struct amd_service {
 	/* The first thread that traps: it swaps state from 0 to 1, fills the rest, then sets state to 2. */
 	uint32_t state;
-	uint32_t status;                 /* CUresult: 719 trap, 710 assertion, 715 illegal instruction, 716 misaligned */
+	uint32_t status;                 /* CUresult: 719 trap, 710 assertion, 715 illegal instruction, 716 misaligned, 700 illegal address */
 	uint32_t block[3], thread[3];
 	uint32_t line;                   /* of an assertion */
 	uint32_t unused;
-	char message[256], file[256], function[256]; /* of an assertion; cut, ends with 0 */
+	char message[256], file[256], function[256]; /* of an assertion, the message also of others; cut, ends with 0 */
 	/* printf: records (struct amd_print) one behind the other, in [print, print + print_size). A record that does not fit is dropped
 	 * and counted. */
 	uint64_t print;                  /* address */
@@ -61,8 +61,12 @@ struct amd_service {
 	uint64_t heap;                   /* address, 4096-byte aligned; 0: none */
 	uint64_t heap_size;              /* bytes */
 	uint64_t clock_khz;              /* of the counter behind %globaltimer (100000 on most) */
+	/* Texture and surface objects (backend/common/texture.h): device address of uint64_t[TEXTURE_CHUNKS], each the address of
+	 * TEXTURE_CHUNK records or 0; 0: there are no objects. */
+	uint64_t textures;
 };
 enum { AMD_HEAP_START = 4096 };
+enum { AMD_ILLEGAL_ADDRESS = 700, AMD_LAUNCH_FAILED = 719 }; /* CUresults */
 
 /* printf: `bytes` in all, a multiple of 8. Behind it: the format with its 0, padded to a multiple of 8; then `argument_bytes` as vprintf
  * takes them (a multiple of 8); then the strings of its %s conversions, each with its 0, in order: their arguments are

@@ -4,9 +4,10 @@
  *     error.c    HIP's errors as CUDA's                        module.c   modules, kernels, code objects
  *     queue.c    streams: commands, tickets                    service.c  what kernels tell the host: prints, traps
  *     children.c what kernels launch                           diagnose.c why there is no GPU to use (diagnose.h)
+ *     texture.c  texture and surface objects
  *
  * HIP has a current device for each thread: amd_enter() comes before every call that means one.
- * Locks, outermost first: a module's, a queue's, the service's, the device's. */
+ * Locks, outermost first: a module's, a queue's, that of the textures, the service's, the device's. */
 #ifndef DRAGOMAN_AMD_H
 #define DRAGOMAN_AMD_H
 
@@ -45,6 +46,7 @@ struct amd_event_pool {
 
 struct service;
 struct children_pool;
+struct textures;
 
 struct device {
 	int ordinal;               /* ours: discrete GPUs first */
@@ -59,6 +61,7 @@ struct device {
 	uint64_t reference_ns;     /* … and when that was, by clock_ns() */
 	struct service *service;
 	struct children_pool *children; /* NULL: no kernel that launches others was launched yet; under `lock` */
+	struct textures *textures;
 	_Atomic int error;         /* sticky: a CUresult */
 	_Atomic uint64_t grids;    /* launched so far */
 	uint64_t limits[3];        /* enum device_limit */
@@ -136,6 +139,15 @@ void amd_service_collect(struct service *service);
 /* Room for prints and for malloc, as the device's limits say: for kernels launched from now on. */
 int amd_service_set_limits(struct service *service);
 void amd_service_reset(struct service *service);
+void amd_service_set_textures(struct service *service, uint64_t table);
+
+/* ---- texture.c ------------------------------------------------------------------------------- */
+
+struct textures *amd_textures_create(void);
+void amd_textures_destroy(struct textures *textures);
+int amd_texture_create(struct device *device, const struct texture_description *description, uint64_t *object);
+void amd_texture_destroy(struct device *device, uint64_t object);
+int amd_textures_adopt(struct device *device);
 
 
 /* ---- children.c ------------------------------------------------------------------------------ */

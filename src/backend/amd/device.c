@@ -275,6 +275,7 @@ static void device_close(struct device *device)
 	amd_children_stop(device);
 	amd_enter(device);
 	amd_service_destroy(device->service);
+	amd_textures_destroy(device->textures);
 	for (size_t i = 0; i < device->dead.count; i++)
 		HIP_CALL(hipFree, device->dead.data[i]);
 	vec_fini(&device->dead);
@@ -313,7 +314,8 @@ static int device_create(int ordinal, struct device **out)
 		enable_peers(device);
 		set_reference(device);
 		device->service = amd_service_create(device);
-		status = device->service ? STATUS_SUCCESS : STATUS_OUT_OF_MEMORY;
+		device->textures = amd_textures_create();
+		status = device->service && device->textures ? STATUS_SUCCESS : STATUS_OUT_OF_MEMORY;
 	}
 	if (status) {
 		pthread_mutex_destroy(&device->lock);
@@ -565,6 +567,9 @@ const struct device_ops amd_device_ops = {
 	.queue_wait = amd_queue_wait,
 	.queue_synchronize = amd_queue_synchronize,
 	.queue_timestamp = amd_queue_timestamp,
+	.texture_create = amd_texture_create,
+	.texture_destroy = amd_texture_destroy,
+	.textures_adopt = amd_textures_adopt,
 	.set_limit = device_set_limit,
 	.set_driver = amd_children_set_driver,
 	.kernel_owner = amd_kernel_set_owner,

@@ -132,6 +132,11 @@ uint64_t amd_service_use(struct service *service, const struct device_kernel *ke
 	return (uintptr_t)service->record;
 }
 
+void amd_service_set_textures(struct service *service, uint64_t table)
+{
+	service->record->textures = table;
+}
+
 /* ---- what was told --------------------------------------------------------------------------------------- */
 
 static void show_trap(struct service *service)
@@ -147,6 +152,7 @@ static void show_trap(struct service *service)
 	else
 		log_error("%s%s, block (%u,%u,%u), thread (%u,%u,%u): %s", atomic_load(&service->several) ? "a kernel, perhaps " : "kernel ", name,
 			  r->block[0], r->block[1], r->block[2], r->thread[0], r->thread[1], r->thread[2],
+			  r->message[0]			       ? r->message :
 			  status == STATUS_ILLEGAL_INSTRUCTION ? "illegal instruction" :
 			  status == STATUS_MISALIGNED_ADDRESS  ? "misaligned address" :
 								 "trap");

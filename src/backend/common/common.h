@@ -2,7 +2,8 @@
  *
  *     variables.c   where each variable lies and what it holds at first
  *     code.c        a kernel's variants, one a block shape: found, taken from the cache, or compiled
- *     print.c       formats and their arguments */
+ *     print.c       formats and their arguments
+ *     texture.h     textures and surfaces: objects, sampling */
 #ifndef DRAGOMAN_BACKEND_COMMON_H
 #define DRAGOMAN_BACKEND_COMMON_H
 
