@@ -168,19 +168,35 @@ static void test_alone(void)
 	CHECK_INT(words[4], 0);
 }
 
+/* More blocks than are there at a time. */
+static void test_large_grid(void)
+{
+	unsigned threads = 0;
+	void *parameters[] = {&threads, &p};
+
+	CHECK_INT(cuLaunchCooperativeKernel(find("grid"), 1 << 20, 1, 1, 32, 1, 1, 0, NULL, parameters), CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+}
+
 int main(void)
 {
+	const char *device = getenv("DRAGOMAN_DEVICE");
+
 	context_begin();
 	CHECK_OK(load());
 	CHECK_OK(cuMemAlloc(&p, 1 << 20));
 	if (!module || !p)
 		return check_end();
-	test_tree();
-	test_blocks();
 	test_grid(1, 1, 1, 1);
 	test_grid(8, 1, 64, 1);
 	test_grid(3, 4, 7, 5);
+	test_large_grid();
 	test_alone();
+	if (device && !strcmp(device, "amd")) { /* where kernels cannot wait for kernels */
+		CHECK_INT(launch("node", 1, 1, 0), CUDA_ERROR_NOT_SUPPORTED);
+		return check_end();
+	}
+	test_tree();
+	test_blocks();
 	/* Last: the error of a child is the context's, and stays. */
 	CHECK_OK(launch("bad", 1, 1, 0));
 	CHECK_INT(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);

@@ -88,10 +88,11 @@ INLINE const char *number(struct reader *r, const char *p)
 	return p;
 }
 
-/* Goes on to the next conversion that takes an argument; its letter, or 0 at the end. The same rules as the host's that prints it. */
+/* Goes on to the next conversion that takes an argument; its letter, or 0 at the end, where r->format is then. The same rules as the host's that prints it. */
 INLINE char next_conversion(struct reader *r)
 {
-	for (const char *p = r->format; *p;) {
+	const char *p = r->format;
+	while (*p) {
 		if (*p++ != '%')
 			continue;
 		if (*p == '%') {
@@ -119,7 +120,19 @@ INLINE char next_conversion(struct reader *r)
 		r->format = p + 1;
 		return *p;
 	}
+	r->format = p;
 	return 0;
+}
+
+/* By words where both are at words. */
+INLINE void copy_bytes(GLOBAL char *to, const char *from, uint32_t bytes)
+{
+	uint32_t i = 0;
+	if (!(((uint64_t)to | (uint64_t)from) & 3))
+		for (; i + 4 <= bytes; i += 4)
+			*(GLOBAL uint32_t *)(to + i) = *(const uint32_t *)(from + i);
+	for (; i < bytes; i++)
+		to[i] = from[i];
 }
 
 INLINE uint32_t round_up(uint32_t bytes)
@@ -135,7 +148,13 @@ INLINE const char *string_before(const struct reader *r)
 static __attribute__((noinline)) int32_t print(GLOBAL struct amd_service *service, const char *format, const char *arguments)
 {
 	struct reader r = { format, arguments, 0, 0 };
-	uint32_t string_bytes = 0, string_count = 0, format_bytes = text_bytes(format);
+	if (__scoped_atomic_load_n(&service->print_used, __ATOMIC_RELAXED, __MEMORY_SCOPE_SYSTEM) >= service->print_size) { /* full */
+		__scoped_atomic_fetch_add(&service->print_dropped, 1, __ATOMIC_RELAXED, __MEMORY_SCOPE_SYSTEM);
+		while (next_conversion(&r))
+			;
+		return (int32_t)r.count;
+	}
+	uint32_t string_bytes = 0, string_count = 0;
 	for (char letter; (letter = next_conversion(&r));) {
 		if (letter != 's')
 			continue;
@@ -143,6 +162,7 @@ static __attribute__((noinline)) int32_t print(GLOBAL struct amd_service *servic
 		string_bytes += string ? text_bytes(string) : 1;
 		string_count++;
 	}
+	uint32_t format_bytes = (uint32_t)(r.format - format) + 1;
 	uint32_t argument_bytes = round_up(r.offset), bytes = (uint32_t)sizeof(struct amd_print) + round_up(format_bytes) + argument_bytes + round_up(string_bytes);
 	uint32_t at = __scoped_atomic_fetch_add(&service->print_used, bytes, __ATOMIC_RELAXED, __MEMORY_SCOPE_SYSTEM);
 	if (at > service->print_size || bytes > service->print_size - at) {
@@ -157,14 +177,14 @@ static __attribute__((noinline)) int32_t print(GLOBAL struct amd_service *servic
 	record->string_bytes = string_bytes;
 	record->string_count = string_count;
 	to += sizeof *record;
-	for (uint32_t i = 0; i < format_bytes; i++)
-		to[i] = format[i];
+	copy_bytes(to, format, format_bytes);
 	to += round_up(format_bytes);
 	for (uint32_t i = 0; i < r.offset; i += 4)
 		*(GLOBAL uint32_t *)(to + i) = *(const uint32_t *)(arguments + i);
 	to += argument_bytes;
+	uint32_t count = r.count;
 	r = (struct reader){ format, arguments, 0, 0 };
-	for (char letter; (letter = next_conversion(&r));) {
+	for (char letter; string_count && (letter = next_conversion(&r));) {
 		const char *string = letter == 's' ? string_before(&r) : NULL;
 		for (; string && *string; string++)
 			*to++ = *string;
@@ -172,7 +192,7 @@ static __attribute__((noinline)) int32_t print(GLOBAL struct amd_service *servic
 			*to++ = 0;
 	}
 	__scoped_atomic_store_n(&record->ready, 1, __ATOMIC_RELEASE, __MEMORY_SCOPE_SYSTEM);
-	return (int32_t)r.count;
+	return (int32_t)count;
 }
 
 ENTRY int32_t device_print(launch_ptr launch, uint32_t thread, uint64_t format, uint64_t arguments)

@@ -1,6 +1,7 @@
 /* A CUDA program for test_devices.py: adds one to a thousand numbers and checks that; with an argument it also has its kernel note the time, which
- * is another on each device. */
+ * is another on each device. With `ptx` it prints its PTX instead. */
 #include <stdio.h>
+#include <string.h>
 
 #include "cuda.h"
 
@@ -27,7 +28,8 @@ int main(int argc, char **argv)
 	CUdeviceptr memory;
 	void *parameters[] = { &memory, &n, &note };
 
-	(void)argv;
+	if (note && !strcmp(argv[1], "ptx"))
+		return fputs(ptx, stdout) < 0;
 	if (cuInit(0) || cuDeviceGet(&device, 0) || cuDevicePrimaryCtxRetain(&context, device) || cuCtxSetCurrent(context) ||
 	    cuModuleLoadData(&module, ptx) || cuModuleGetFunction(&function, module, "add") || cuMemAlloc(&memory, sizeof values))
 		return 1;

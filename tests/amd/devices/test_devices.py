@@ -104,5 +104,20 @@ check('compared', status == 0 and 'PASS' in out and ' 0 of them with different r
 status, out, err = run(['run', '--device', 'cpu,amd', '--compare', program, 'note'], DRAGOMAN_HIP=double)
 check('a difference is named', status == 0 and 'PASS' in out and ' 1 of them with different results' in err
       and 'compare: kernel add, grid (8,1,1), block (128,1,1): variable noted differs first at byte ' in err, out + err)
+
+with tempfile.TemporaryDirectory() as folder:
+    ptx, cache = os.path.join(folder, 'add.ptx'), os.path.join(folder, 'cache')
+    with open(ptx, 'w') as f:
+        f.write(subprocess.run([program, 'ptx'], stdout=subprocess.PIPE, text=True).stdout)
+    amd = {'DRAGOMAN_HIP': double, 'DRAGOMAN_CACHE_DIR': cache}
+    status, out, err = run(['cache', 'warm', ptx], DRAGOMAN_DEVICE='amd', DRAGOMAN_EMULATE='gfx90a', **amd)
+    check('a program compiled ahead', status == 0 and '1 of 1 kernels are in the cache' in out, out + err)
+    _, out, _ = run(['cache', 'list'], DRAGOMAN_CACHE_DIR=cache)
+    check('the cache has it, for that GPU', len(out.splitlines()) == 1 and out.split()[-2:] == ['gfx90a', 'add'], out)
+    status, out, err = run(['run', '--device', 'amd', program], DRAGOMAN_EMULATE='gfx90a', DRAGOMAN_LOG='info', **amd)
+    check('it runs without being compiled', status == 0 and 'PASS' in out and 'compiled' not in err, out + err)
+    status, out, err = run(['run', '--device', 'amd', program], DRAGOMAN_EMULATE='gfx1100', DRAGOMAN_LOG='info', **amd)
+    check('another GPU has code of its own', status == 0 and 'PASS' in out and 'compiled add' in err, out + err)
+
 print(f'1..{count}')
 sys.exit(failed > 0)
