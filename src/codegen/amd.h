@@ -19,6 +19,7 @@ LLVMValueRef amd_atomic(struct emitter *e, LLVMAtomicRMWBinOp op, LLVMValueRef p
 			enum memory_scope scope);
 LLVMValueRef amd_compare_and_swap(struct emitter *e, LLVMValueRef pointer, LLVMValueRef expected, LLVMValueRef desired,
 				  LLVMAtomicOrdering ordering, enum memory_scope scope);
+LLVMValueRef amd_wide(struct emitter *e, LLVMValueRef pointer, LLVMValueRef expected, LLVMValueRef desired, enum memory_scope scope);
 void amd_fence(struct emitter *e, LLVMAtomicOrdering ordering, enum memory_scope scope);
 
 #endif

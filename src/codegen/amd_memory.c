@@ -10,6 +10,9 @@
 #include "codegen/amd.h"
 
 #include <stdio.h>
+#include <string.h>
+
+#include "backend/amd/abi.h"
 
 static LLVMTypeRef pointer_type(struct emitter *e, unsigned space)
 {
@@ -220,4 +223,18 @@ void amd_fence(struct emitter *e, LLVMAtomicOrdering ordering, enum memory_scope
 	snprintf(text, sizeof text, "define linkonce_odr hidden void @%s() alwaysinline {\nfence %s %s\nret void\n}\n", name, scope_texts[scope],
 		 ordering_name(ordering));
 	call_text(e, name, text, LLVMVoidTypeInContext(e->context), NULL, 0);
+}
+
+LLVMValueRef amd_wide(struct emitter *e, LLVMValueRef pointer, LLVMValueRef expected, LLVMValueRef desired, enum memory_scope scope)
+{
+	LLVMTypeRef i32 = int_type(e, 32), i64 = int_type(e, 64), i128 = int_type(e, 128);
+	uint32_t operation = expected ? AMD_WIDE_COMPARE : desired ? AMD_WIDE_EXCHANGE : AMD_WIDE_LOAD;
+	LLVMValueRef zero = LLVMConstNull(i128), arguments[] = { e->state->launch, LLVMBuildPtrToInt(e->b, flat_pointer(e, pointer), i64, ""),
+		LLVMConstInt(i32, operation, false), expected ? expected : zero, desired ? desired : zero };
+	if (scope == SCOPE_SYSTEM)
+		amd_fence(e, LLVMAtomicOrderingRelease, scope);
+	LLVMValueRef old = e->target->hooks->call_library(e, "device_wide", i128, arguments, 5);
+	if (scope == SCOPE_SYSTEM)
+		amd_fence(e, LLVMAtomicOrderingAcquire, scope);
+	return old;
 }

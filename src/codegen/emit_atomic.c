@@ -175,10 +175,8 @@ LLVMValueRef atomic_scalar(struct emitter *e, const struct atomic *a, LLVMValueR
 		LLVMSetAlignment(LLVMBuildStore(e->b, update(e, a, old, b, c), pointer), bytes);
 		return old;
 	}
-	if (e->target->hooks && bytes > 8) {
-		unsupported(e, "this GPU has no atomic operations of 128 bits");
-		return LLVMConstNull(a->lane);
-	}
+	if (e->target->hooks && bytes > 8)
+		return e->target->hooks->wide(e, pointer, c ? b : NULL, c ? c : b, a->scope);
 	if (machine_operation(a, &op)) {
 		if (e->target->hooks)
 			return e->target->hooks->atomic(e, op, pointer, b, a->ordering, a->scope);

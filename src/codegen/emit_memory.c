@@ -79,6 +79,12 @@ void emit_memory_fence(struct emitter *e, LLVMAtomicOrdering ordering, bool with
 		LLVMBuildFence(e->b, ordering, within_block, "");
 }
 
+/* What must not be torn, and a GPU has no instruction for. */
+static bool is_wide(struct emitter *e, enum ptx_type type)
+{
+	return e->target->hooks && ptx_type_bits(type) == 128 && is_ordered(e);
+}
+
 /* Elements narrower than their register are extended as the instruction's type says. */
 static void set_loaded(struct emitter *e, const struct ptx_operand *to, LLVMValueRef value, enum ptx_type type)
 {
@@ -101,7 +107,10 @@ void emit_ld(struct emitter *e, const struct ptx_instruction *in)
 		return;
 	}
 	struct address address = emit_address(e, operand(e, 1), in->form->space, ptx_type_bits(type) / 8 * count);
-	load_elements(e, address, lane_type(e, type), count, is_ordered(e), values);
+	if (is_wide(e, type))
+		values[0] = e->target->hooks->wide(e, address.pointer, NULL, NULL, named_scope(e));
+	else
+		load_elements(e, address, lane_type(e, type), count, is_ordered(e), values);
 	if (in->form->space == PTX_SPACE_GLOBAL && !is_ordered(e))
 		prefetch_next(e, operand(e, 1), address);
 	if (has(e, MOD_acquire))
@@ -150,7 +159,10 @@ void emit_st(struct emitter *e, const struct ptx_instruction *in)
 	struct address address = emit_address(e, operand(e, 0), in->form->space, ptx_type_bits(type) / 8 * count);
 	if (has(e, MOD_release))
 		emit_memory_fence(e, LLVMAtomicOrderingRelease, has(e, MOD_cta));
-	store_elements(e, address, values, count, is_ordered(e));
+	if (is_wide(e, type))
+		e->target->hooks->wide(e, address.pointer, NULL, values[0], named_scope(e));
+	else
+		store_elements(e, address, values, count, is_ordered(e));
 }
 
 /* A hint: no effect on what a program computes. */

@@ -39,6 +39,8 @@ struct target_hooks {
 			       enum memory_scope scope);
 	LLVMValueRef (*compare_and_swap)(struct emitter *e, LLVMValueRef pointer, LLVMValueRef expected, LLVMValueRef desired,
 					 LLVMAtomicOrdering ordering, enum memory_scope scope); /* what was there */
+	/* Of 128 bits; a load, an exchange where `desired` is given, or a compare and swap where `expected` is too. */
+	LLVMValueRef (*wide)(struct emitter *e, LLVMValueRef pointer, LLVMValueRef expected, LLVMValueRef desired, enum memory_scope scope);
 	void (*fence)(struct emitter *e, LLVMAtomicOrdering ordering, enum memory_scope scope);
 
 	/* The warp. Lanes that are not here count as 0. */

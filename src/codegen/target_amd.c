@@ -705,6 +705,7 @@ static const struct target_hooks hooks = {
 	.is_in_space = amd_is_in_space,
 	.atomic = amd_atomic,
 	.compare_and_swap = amd_compare_and_swap,
+	.wide = amd_wide,
 	.fence = amd_fence,
 	.ballot = amd_ballot,
 	.read_lane = amd_read_lane,

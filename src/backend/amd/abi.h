@@ -64,9 +64,12 @@ struct amd_service {
 	/* Texture and surface objects (backend/common/texture.h): device address of uint64_t[TEXTURE_CHUNKS], each the address of
 	 * TEXTURE_CHUNK records or 0; 0: there are no objects. */
 	uint64_t textures;
+	uint64_t locks;                  /* address, in device memory, of AMD_LOCKS locks of AMD_LOCK_WORDS words: 0 free, 1 taken */
 };
 enum { AMD_HEAP_START = 4096 };
 enum { AMD_ILLEGAL_ADDRESS = 700, AMD_LAUNCH_FAILED = 719 }; /* CUresults */
+enum { AMD_LOCKS = 64, AMD_LOCK_WORDS = 16 };
+enum { AMD_WIDE_LOAD, AMD_WIDE_EXCHANGE, AMD_WIDE_COMPARE }; /* accesses of 128 bits, which are done under them */
 
 /* printf: `bytes` in all, a multiple of 8. Behind it: the format with its 0, padded to a multiple of 8; then `argument_bytes` as vprintf
  * takes them (a multiple of 8); then the strings of its %s conversions, each with its 0, in order: their arguments are

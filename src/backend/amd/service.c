@@ -86,6 +86,17 @@ static void make_heap_locked(struct service *service)
 	service->record->heap_size = size;
 }
 
+/* Free, which they need not be where a kernel was ended by a fault. */
+static bool clear_locks(struct service *service)
+{
+	static const uint32_t free_locks[AMD_LOCKS * AMD_LOCK_WORDS];
+	void *locks = (void *)(uintptr_t)service->record->locks;
+	if (!locks && (amd_enter(service->device) || HIP_CALL(hipMalloc, &locks, sizeof free_locks)))
+		return false;
+	service->record->locks = (uintptr_t)locks;
+	return !HIP_CALL(hipMemcpy, locks, free_locks, sizeof free_locks, HIP_COPY_DEFAULT);
+}
+
 struct service *amd_service_create(struct device *device)
 {
 	struct service *service = calloc(1, sizeof *service);
@@ -95,7 +106,10 @@ struct service *amd_service_create(struct device *device)
 	service->device = device;
 	pthread_mutex_init(&service->lock, NULL);
 	service->record = take_host(device, sizeof *service->record);
-	if (!service->record) {
+	if (!service->record || !clear_locks(service)) {
+		if (service->record)
+			HIP_CALL(hipHostFree, service->record);
+		pthread_mutex_destroy(&service->lock);
 		free(service);
 		return NULL;
 	}
@@ -108,6 +122,7 @@ struct service *amd_service_create(struct device *device)
 void amd_service_destroy(struct service *service)
 {
 	drop_heap_locked(service);
+	HIP_CALL(hipFree, (void *)(uintptr_t)service->record->locks);
 	if (service->print)
 		HIP_CALL(hipHostFree, service->print);
 	HIP_CALL(hipHostFree, service->record);
@@ -256,6 +271,7 @@ void amd_service_reset(struct service *service)
 		return;
 	pthread_mutex_lock(&service->lock);
 	drop_heap_locked(service);
+	clear_locks(service);
 	service->record->state = service->record->status = 0;
 	service->record->print_used = service->record->print_dropped = 0;
 	service->print_read = 0;

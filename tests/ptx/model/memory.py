@@ -512,6 +512,17 @@ def wide_words(t):
     add('atom.global.exch.b128', head + make + 'atom.global.exch.b128 %w, [%p], %x; ' + tail, lambda i, a, b, c: xor4(i))
     add('atom.relaxed.gpu.global.cas.b128', head + make + 'ld.global.b128 %w, [%p]; atom.relaxed.gpu.global.cas.b128 %w, [%p], %w, %x; ld.global.b128 %w, [%p]; ' + tail, lambda i, a, b, c: a ^ b ^ c ^ i)
     add('atom.global.cas.b128', head + make + 'atom.global.cas.b128 %w, [%p], %x, %x; ' + tail, lambda i, a, b, c: xor4(i))
+    # All at one place: two counters that must never be seen apart, and none of whose steps may be lost. The last one says so behind the others' words.
+    step = ('LOOP: ld.relaxed.gpu%(space)s.b128 %%w, [%%p]; mov.b128 {%%u, %%v}, %%w; add.u64 %%y, %%u, 1; add.u64 %%z, %%v, 3; mov.b128 %%x, {%%y, %%z}; '
+            'atom.relaxed.gpu%(space)s.cas.b128 %%x, [%%p], %%w, %%x; mov.b128 {%%y, %%z}, %%x; setp.ne.u64 %%f, %%y, %%u; @%%f bra LOOP; '
+            'setp.ne.u64 %%f, %%z, %%v; @%%f bra LOOP; mul.lo.u64 %%z, %%u, 3; setp.eq.u64 %%f, %%v, %%z; selp.u32 %%d, 1, 0, %%f; '
+            'setp.eq.u64 %%f, %%u, %(last)d; @%%f st.global.u32 [%%out+%(end)d], %%d; ')
+    start = '.reg .b64 %p, %u, %v, %y, %z; .reg .b128 %w, %x; .reg .pred %f; '
+    for blocks, threads in ((1, 256), (4, 64)):
+        shared = ('.shared', '.shared .align 16 .b8 place[16]; mov.u64 %p, place; mov.b64 %u, 0; st.shared.v2.u64 [%p], {%u, %u}; bar.sync 0; ')
+        for space, where in (('.global', 'add.u64 %p, %in, 3072; '), ('', 'add.u64 %p, %in, 3072; '), shared)[:3 if blocks == 1 else 2]:
+            lines = ['//# blocks %d' % blocks, '//# once', ptxtest.words('in', [7] * 768 + [0] * 4), ptxtest.words('out', [1] * 257)]
+            t.file.kernel('atom%s.cas.b128 of all threads of %d' % (space, blocks), start + where + step % dict(space=space, last=255, end=1024), lines, threads)
 
 
 def vector_atomics(t):
