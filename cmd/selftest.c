@@ -1,15 +1,18 @@
-/* dragoman selftest: does this device compute what it should, and how fast? For people with hardware that nobody here has: a minute's worth
- * of kernels whose results are known, and a report to send in. The programs are PTX, so that the whole way is tested: parser, compiler,
- * code object, loader, launch. */
+/* dragoman selftest: does this device compute what it should, and how fast? For people with hardware that nobody here has: kernels whose
+ * results are known, copies, a sample of the tests of PTX, and a report to send in. The programs are PTX, so that the whole way is
+ * tested: parser, compiler, code object, loader, launch. */
 #include "command.h"
 #include "cuda.h"
 
 #include "backend/amd/diagnose.h"
 
+#include <getopt.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #define HEAD ".version 7.0\n.target sm_80\n.address_size 64\n"
 
@@ -213,6 +216,9 @@ static void try_kernel(struct run *run, const char *name, const char *ptx, void 
 	else if (wrong)
 		tell(run, "FAIL  %-10s %zu of %d wrong, the first at %zu: 0x%08x in place of 0x%08x", name, wrong, COUNT, first, run->got[first],
 		     run->wanted[first]);
+	else if (square)
+		tell(run, "ok    %-10s %.3f ms (%.1f ms with compiling), %.2f GFLOP/s", name, (double)again_ns / 1e6, (double)first_ns / 1e6,
+		     2.0 * SIDE * SIDE * SIDE / (double)again_ns);
 	else
 		tell(run, "ok    %-10s %.3f ms (%.1f ms with compiling)", name, (double)again_ns / 1e6, (double)first_ns / 1e6);
 	run->failed += error || wrong;
@@ -247,6 +253,50 @@ static void measure_copies(struct run *run)
 	cuda->release(a);
 	cuda->release(b);
 	free(host);
+}
+
+/* ---- the tests of PTX ------------------------------------------------------------------------------------------------- */
+
+/* One file of them, by the program that runs them: what fails, then how many. */
+static void try_ptx_file(struct run *run, const char *folder, const char *name)
+{
+	enum { LINES = 20 };
+	char command[3 * PATH_MAX], line[512], last[512] = "nothing was run";
+	unsigned lines = 0;
+	snprintf(command, sizeof command, "'%s/run_ptx' '%s/%s.ptx' 2>&1", folder, folder, name);
+	FILE *pipe = popen(command, "r");
+	uint64_t start = clock_ns();
+	while (pipe && fgets(line, sizeof line, pipe)) {
+		line[strcspn(line, "\n")] = 0;
+		if (lines && lines <= LINES)
+			tell(run, "      %s", last);
+		lines++;
+		snprintf(last, sizeof last, "%s", line);
+	}
+	int status = pipe ? pclose(pipe) : -1;
+	tell(run, "%s  ptx: %-12s %s (%.0f s)", status ? "FAIL" : "ok  ", name, last, (double)(clock_ns() - start) / 1e9);
+	run->failed += status != 0;
+}
+
+/* They are where Dragoman was built. */
+static void try_ptx(struct run *run)
+{
+	static const char *const names[] = { "hardware", "integer", "floating", "approximate", "warp", "memory", "matrix", "sparse", "scaled" };
+	const char *device = getenv("DRAGOMAN_DEVICE"), *libraries = libraries_folder();
+	char folder[PATH_MAX], program[PATH_MAX + 16];
+	snprintf(folder, sizeof folder, "%s/../tests/ptx", libraries ? libraries : ".");
+	snprintf(program, sizeof program, "%s/run_ptx", folder);
+	if (access(program, X_OK) || strchr(folder, '\'')) {
+		tell(run, "skip  ptx        the tests of PTX are where Dragoman was built: run build/dragoman");
+		return;
+	}
+	/* Some minutes' worth; the form that GPUs have. */
+	setenv("RUN_PTX_EVERY", "8", 0);
+	setenv("RUN_PTX_REFUSED", ".b128", 0);
+	if (device && strcmp(device, "cpu"))
+		setenv("RUN_PTX_MODES", "1:0:2", 0);
+	for (size_t i = 0; i < ARRAY_LENGTH(names); i++)
+		try_ptx_file(run, folder, names[i]);
 }
 
 static void describe(struct run *run)
@@ -296,11 +346,18 @@ static void try_all(struct run *run)
 
 static int selftest(int argc, char **argv)
 {
-	const char *path = argc > 1 ? argv[1] : "dragoman-selftest.txt";
+	static const struct option options[] = { { "quick", no_argument, NULL, 'q' }, { 0 } };
 	const size_t bytes = (size_t)2 * COUNT * sizeof(uint32_t);
 	struct run run = { 0 };
-	if (argc > 2)
-		return usage_error(&command_selftest, "no argument '%s'", argv[2]);
+	bool quick = false;
+	for (int option; (option = next_option(&command_selftest, argc, argv, ":q", options)) != -1;) {
+		if (option != 'q')
+			return STATUS_USAGE;
+		quick = true;
+	}
+	const char *path = optind < argc ? argv[optind] : "dragoman-selftest.txt";
+	if (optind + 1 < argc)
+		return usage_error(&command_selftest, "no argument '%s'", argv[optind + 1]);
 	run.cuda = cuda_open();
 	if (!run.cuda)
 		return STATUS_NO;
@@ -315,6 +372,8 @@ static int selftest(int argc, char **argv)
 	run.wanted = run.given + 4 * COUNT;
 	describe(&run);
 	try_all(&run);
+	if (!quick)
+		try_ptx(&run);
 	if (run.failed)
 		tell(&run, "%u parts failed", run.failed);
 	else
@@ -327,11 +386,13 @@ static int selftest(int argc, char **argv)
 
 const struct command command_selftest = {
 	.name = "selftest",
-	.usage = "[REPORT]",
+	.usage = "[--quick] [REPORT]",
 	.summary = "try a device with kernels whose results are known, and write a report",
 	.help = "Runs small kernels on the device that DRAGOMAN_DEVICE names (cpu, amd or auto) and compares every\n"
-		"result with the host's own arithmetic; then measures copies. What comes of it goes to standard\n"
-		"output and to REPORT (dragoman-selftest.txt).\n\n"
+		"result with the host's own arithmetic, measures a matrix product and copies, then runs a sample of\n"
+		"the tests of PTX, which takes some minutes. What comes of it goes to standard output and to REPORT\n"
+		"(dragoman-selftest.txt).\n\n"
+		"  -q, --quick  without the tests of PTX: seconds\n\n"
 		"The exit status is 1 where anything failed.",
 	.run = selftest,
 };

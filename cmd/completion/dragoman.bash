@@ -37,6 +37,7 @@ _dragoman()
 	scan:*) words='--summary --help' files=1 ;;
 	ptx:*) words='--check --print --compile --dump --kernel --target --lanes --block --output --help' files=1 ;;
 	cache:*) words='list size clear warm --help' files=1 ;;
+	selftest:*) words='--quick --help' files=1 ;;
 	*) words=--help ;;
 	esac
 	if [[ $files && $word != -* ]]; then

@@ -13,6 +13,7 @@ complete -c dragoman -n '__fish_seen_subcommand_from run' -l compare -d 'do each
 complete -c dragoman -n '__fish_seen_subcommand_from run' -s v -l verbose -d 'tell what was chosen'
 complete -c dragoman -n '__fish_seen_subcommand_from run' -a '(__fish_complete_subcommand --fcs-skip=2)'
 complete -c dragoman -n '__fish_seen_subcommand_from scan' -F -s s -l summary -d 'count kernels'
+complete -c dragoman -n '__fish_seen_subcommand_from selftest' -F -s q -l quick -d 'without the tests of PTX'
 complete -c dragoman -n '__fish_seen_subcommand_from ptx' -F
 complete -c dragoman -n '__fish_seen_subcommand_from ptx' -l check -d 'say what is wrong'
 complete -c dragoman -n '__fish_seen_subcommand_from ptx' -l print -d 'print it back'

@@ -110,6 +110,11 @@ with tempfile.TemporaryDirectory() as folder:
     with open(ptx, 'w') as f:
         f.write(subprocess.run([program, 'ptx'], stdout=subprocess.PIPE, text=True).stdout)
     amd = {'DRAGOMAN_HIP': double, 'DRAGOMAN_CACHE_DIR': cache}
+    report = os.path.join(folder, 'report')
+    status, out, err = run(['selftest', '--quick', report], DRAGOMAN_DEVICE='amd', **amd)
+    with open(report) as f:
+        check('selftest writes its report', status == 0 and 'all parts passed' in out and out.startswith(f.read()), out + err)
+    run(['cache', 'clear'], DRAGOMAN_CACHE_DIR=cache)
     status, out, err = run(['cache', 'warm', ptx], DRAGOMAN_DEVICE='amd', DRAGOMAN_EMULATE='gfx90a', **amd)
     check('a program compiled ahead', status == 0 and '1 of 1 kernels are in the cache' in out, out + err)
     _, out, _ = run(['cache', 'list'], DRAGOMAN_CACHE_DIR=cache)
