@@ -11,6 +11,7 @@
  * Terms are added as 32-bit integers: an aligned term is below 2^26. */
 #include "codegen/mma.h"
 
+#include <llvm-c/DebugInfo.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -165,13 +166,24 @@ static struct loop loop_open(struct builder *b, unsigned count, unsigned step)
 	return loop;
 }
 
+/* LLVM would unroll loops over arrays of a thread's own to thousands of instructions. */
+static void keep_rolled(struct emitter *e, LLVMValueRef branch)
+{
+	LLVMMetadataRef self = LLVMTemporaryMDNode(e->context, NULL, 0), disable = LLVMMDStringInContext2(e->context, "llvm.loop.unroll.disable", 24);
+	LLVMMetadataRef nodes[] = { self, LLVMMDNodeInContext2(e->context, &disable, 1) }, loop = LLVMMDNodeInContext2(e->context, nodes, 2);
+	LLVMMetadataReplaceAllUsesWith(self, loop);
+	LLVMSetMetadata(branch, LLVMGetMDKindIDInContext(e->context, "llvm.loop", 9), LLVMMetadataAsValue(e->context, loop));
+}
+
 static void loop_close(struct builder *b, struct loop loop)
 {
 	struct emitter *e = b->e;
 	LLVMBasicBlockRef end = LLVMGetInsertBlock(e->b), after = new_block(e, "after");
 	LLVMValueRef next = LLVMBuildAdd(e->b, loop.index, k64(b, loop.step), "");
 	LLVMAddIncoming(loop.index, &next, &end, 1);
-	LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntULT, next, k64(b, loop.count), ""), loop.body, after);
+	LLVMValueRef branch = LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntULT, next, k64(b, loop.count), ""), loop.body, after);
+	if (b->tile->own)
+		keep_rolled(e, branch);
 	LLVMPositionBuilderAtEnd(e->b, after);
 }
 
@@ -326,21 +338,59 @@ static void prepare_b(struct builder *b)
 }
 
 /* Index of A's element (row, k) in the fragments' order. */
+static LLVMValueRef a_index_at(struct builder *b, LLVMValueRef k)
+{
+	LLVMBuilderRef builder = b->e->b;
+	unsigned width = 4 * b->elements; /* a power of two */
+	LLVMValueRef in_block = LLVMBuildAnd(builder, k, k64(b, width - 1), ""), block = LLVMBuildSub(builder, k, in_block, "");
+	LLVMValueRef in_row = LLVMBuildAdd(builder, LLVMBuildMul(builder, b->row, k64(b, width), ""), in_block, "");
+	return LLVMBuildAdd(builder, in_row, LLVMBuildMul(builder, block, k64(b, b->rows), ""), "");
+}
+
 static LLVMValueRef a_index(struct builder *b, unsigned k)
 {
-	unsigned width = 4 * b->elements;
-	LLVMValueRef in_row = LLVMBuildMul(b->e->b, b->row, k64(b, width), "");
-	return LLVMBuildAdd(b->e->b, in_row, k64(b, k / width * b->rows * width + k % width), "");
+	return a_index_at(b, k64(b, k));
+}
+
+static LLVMValueRef a_at(struct builder *b, LLVMTypeRef type, LLVMValueRef base, LLVMValueRef k)
+{
+	return splat(b->e, load_at(b, type, type, base, a_index_at(b, k), 4));
+}
+
+static LLVMValueRef b_at(struct builder *b, LLVMTypeRef type, LLVMValueRef base, LLVMValueRef k)
+{
+	LLVMValueRef index = LLVMBuildMul(b->e->b, k, k64(b, b->columns), "");
+	return load_at(b, LLVMVectorType(type, b->columns), type, base, index, 4 * b->columns);
 }
 
 static LLVMValueRef a_broadcast(struct builder *b, LLVMTypeRef type, LLVMValueRef base, unsigned k)
 {
-	return splat(b->e, load_at(b, type, type, base, a_index(b, k), 4));
+	return a_at(b, type, base, k64(b, k));
 }
 
 static LLVMValueRef b_row(struct builder *b, LLVMTypeRef type, LLVMValueRef base, unsigned k)
 {
-	return load_at(b, LLVMVectorType(type, b->columns), type, base, k64(b, k * b->columns), 4 * b->columns);
+	return b_at(b, type, base, k64(b, k));
+}
+
+/* v = step(v, k, data) for each k: one after the other, or, of one thread, in a loop. */
+typedef LLVMValueRef fold_step(struct builder *b, LLVMValueRef v, LLVMValueRef k, const LLVMValueRef *data);
+
+static LLVMValueRef fold(struct builder *b, LLVMValueRef v, unsigned first, unsigned count, fold_step *step, const LLVMValueRef *data)
+{
+	if (!b->tile->own) {
+		for (unsigned k = first; k < first + count; k++)
+			v = step(b, v, k64(b, k), data);
+		return v;
+	}
+	struct loop loop = loop_open(b, count, 1);
+	LLVMValueRef phi = LLVMBuildPhi(b->e->b, LLVMTypeOf(v), "");
+	LLVMAddIncoming(phi, &v, &loop.before, 1);
+	v = step(b, phi, LLVMBuildAdd(b->e->b, loop.index, k64(b, first), ""), data);
+	LLVMBasicBlockRef end = LLVMGetInsertBlock(b->e->b);
+	LLVMAddIncoming(phi, &v, &end, 1);
+	loop_close(b, loop);
+	return v;
 }
 
 /* ---- rows of C and D ---------------------------------------------------------------------------------------------- */
@@ -459,12 +509,16 @@ static LLVMValueRef finish_wide(struct builder *b, LLVMValueRef sum, LLVMValueRe
 	return select_(e, overflow, intrinsic(e, "llvm.copysign", arguments, 2), r);
 }
 
+static LLVMValueRef add_plainly(struct builder *b, LLVMValueRef c, LLVMValueRef k, const LLVMValueRef *unused)
+{
+	(void)unused;
+	return fma_(b->e, a_at(b, f32_type(b), b->a_value, k), b_at(b, f32_type(b), b->b_value, k), c);
+}
+
 /* Infinities and NaNs come out of plain arithmetic. */
 static LLVMValueRef special_sum(struct builder *b, LLVMValueRef c, unsigned first, unsigned count)
 {
-	for (unsigned k = first; k < first + count; k++)
-		c = fma_(b->e, a_broadcast(b, f32_type(b), b->a_value, k), b_row(b, f32_type(b), b->b_value, k), c);
-	return canonical_nan(b->e, c);
+	return canonical_nan(b->e, fold(b, c, first, count, add_plainly, NULL));
 }
 
 static LLVMValueRef choose_special(struct builder *b, LLVMValueRef sum, LLVMValueRef c, LLVMValueRef largest, unsigned first, unsigned count)
@@ -475,6 +529,7 @@ static LLVMValueRef choose_special(struct builder *b, LLVMValueRef sum, LLVMValu
 	LLVMBuildCondBr(e->b, any_lane(e, special), slow, after);
 	LLVMPositionBuilderAtEnd(e->b, slow);
 	LLVMValueRef chosen = select_(e, special, special_sum(b, c, first, count), sum);
+	slow = LLVMGetInsertBlock(e->b);
 	LLVMBuildBr(e->b, after);
 	LLVMPositionBuilderAtEnd(e->b, after);
 	LLVMValueRef phi = LLVMBuildPhi(e->b, LLVMTypeOf(sum), ""), values[] = { sum, chosen };
@@ -544,6 +599,23 @@ static LLVMValueRef block_scale(struct builder *b, unsigned block, LLVMValueRef 
 	return s;
 }
 
+/* data: the scales' exponent */
+static LLVMValueRef larger_exponent(struct builder *b, LLVMValueRef largest, LLVMValueRef k, const LLVMValueRef *data)
+{
+	struct emitter *e = b->e;
+	LLVMValueRef exponent = add_(e, a_at(b, i32_type(b), b->a_exponent, k), b_at(b, i32_type(b), b->b_exponent, k));
+	return intrinsic2(e, "llvm.smax", largest, *data ? add_(e, exponent, *data) : exponent);
+}
+
+/* data: by what a product is scaled up; the scales */
+static LLVMValueRef add_cut(struct builder *b, LLVMValueRef sum, LLVMValueRef k, const LLVMValueRef *data)
+{
+	struct emitter *e = b->e;
+	LLVMValueRef product = fmul_(e, a_at(b, f32_type(b), b->a_value, k), b_at(b, f32_type(b), b->b_value, k));
+	LLVMValueRef v = fmul_(e, to_double(e, product), data[0]);
+	return fadd_(e, sum, intrinsic1(e, "llvm.trunc", data[1] ? fmul_(e, v, data[1]) : v));
+}
+
 /* Sums of integers below 2^38 are exact in double. */
 static LLVMValueRef newest_row(struct builder *b, LLVMValueRef c)
 {
@@ -552,24 +624,21 @@ static LLVMValueRef newest_row(struct builder *b, LLVMValueRef c)
 	enum { MAX_BLOCKS = 4 };
 	bool to_half = tile->d == PTX_F16;
 	unsigned k = tile->k, block = tile->block ? tile->block : k, fraction = tile->a == PTX_E2M1X2 ? PACKED_FRACTION : NEWEST_FRACTION;
-	LLVMValueRef scales[MAX_BLOCKS] = { NULL }, exponents[MAX_BLOCKS], nan = NULL, sum, r;
+	LLVMValueRef scales[MAX_BLOCKS] = { NULL }, exponents[MAX_BLOCKS] = { NULL }, nan = NULL, sum, r;
 	LLVMValueRef largest = element_exponent(e, to_half ? PTX_F16 : PTX_F32, c, ZERO_ADDEND);
 	for (unsigned i = 0; tile->block && i < k / block; i++) {
 		scales[i] = block_scale(b, i, &exponents[i]);
 		nan = nan ? or_(e, nan, is_nan(e, scales[i])) : is_nan(e, scales[i]);
 	}
-	for (unsigned i = 0; i < k; i++) {
-		LLVMValueRef exponent = add_(e, a_broadcast(b, i32_type(b), b->a_exponent, i), b_row(b, i32_type(b), b->b_exponent, i));
-		largest = intrinsic2(e, "llvm.smax", largest, tile->block ? add_(e, exponent, exponents[i / block]) : exponent);
-	}
+	for (unsigned i = 0; i < k / block; i++)
+		largest = fold(b, largest, i * block, block, larger_exponent, &exponents[i]);
 	LLVMValueRef range[] = { kbits(e, 32, (uint64_t)(to_half ? LEAST_F16 : LEAST_F32)), kbits(e, 32, 600) };
 	LLVMValueRef safe = intrinsic2(e, "llvm.smin", intrinsic2(e, "llvm.smax", largest, range[0]), range[1]);
 	LLVMValueRef up = double_power(e, sub_(e, kbits(e, 32, fraction), safe));
 	sum = intrinsic1(e, "llvm.trunc", fmul_(e, to_double(e, c), up));
-	for (unsigned i = 0; i < k; i++) {
-		LLVMValueRef v = fmul_(e, to_double(e, product(b, i)), up);
-		v = tile->block ? fmul_(e, v, scales[i / block]) : v;
-		sum = fadd_(e, sum, intrinsic1(e, "llvm.trunc", v));
+	for (unsigned i = 0; i < k / block; i++) {
+		LLVMValueRef factors[] = { up, scales[i] };
+		sum = fold(b, sum, i * block, block, add_cut, factors);
 	}
 	LLVMValueRef v = fmul_(e, sum, double_power(e, sub_(e, safe, kbits(e, 32, fraction))));
 	if (to_half) {
