@@ -136,6 +136,8 @@ void amd_service_destroy(struct service *service);
 uint64_t amd_service_use(struct service *service, const struct device_kernel *kernel, uint32_t flags);
 /* After work was seen to be over: shows what was printed and notes what failed. */
 void amd_service_collect(struct service *service);
+/* Has a kernel ended itself? Cheap; collecting tells more. */
+bool amd_service_has_trap(const struct service *service);
 /* Room for prints and for malloc, as the device's limits say: for kernels launched from now on. */
 int amd_service_set_limits(struct service *service);
 void amd_service_reset(struct service *service);

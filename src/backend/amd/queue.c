@@ -219,6 +219,14 @@ void amd_queue_destroy(struct device_queue *queue)
 
 /* ---- launches ----------------------------------------------------------------------------------------- */
 
+/* The device's, also where a kernel has just ended itself and nobody has waited for it. */
+static int status_now(struct device *device)
+{
+	if (!amd_device_status(device) && amd_service_has_trap(device->service))
+		amd_service_collect(device->service);
+	return amd_device_status(device);
+}
+
 static int check_launch(const struct device_kernel *kernel, const struct launch_config *config, const struct kernel_info *info)
 {
 	uint64_t threads = (uint64_t)config->block[0] * config->block[1] * config->block[2];
@@ -349,7 +357,7 @@ static int launch(struct device_queue *queue, struct device_kernel *kernel, cons
 	enum { SMALL = 1024 };
 	const struct amd_variant *variant;
 	_Alignas(16) uint8_t small[SMALL];
-	int status = amd_device_status(queue->device);
+	int status = status_now(queue->device);
 	if (!status)
 		status = amd_enter(queue->device);
 	if (!status)
@@ -401,7 +409,7 @@ int amd_queue_launch_child(struct device_queue *queue, struct device_kernel *ker
  * thread that needs the lock. A command counts once HIP has it, so that a mark is never before what its ticket says. */
 static int begin(struct device_queue *queue)
 {
-	int status = amd_device_status(queue->device);
+	int status = status_now(queue->device);
 	return status ? status : amd_enter(queue->device);
 }
 

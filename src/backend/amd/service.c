@@ -239,6 +239,11 @@ static void show_prints_locked(struct service *service)
 	text_fini(&out);
 }
 
+bool amd_service_has_trap(const struct service *service)
+{
+	return __atomic_load_n(&service->record->state, __ATOMIC_ACQUIRE) == 2;
+}
+
 void amd_service_collect(struct service *service)
 {
 	if (!atomic_load_explicit(&service->used, memory_order_acquire))
@@ -246,7 +251,7 @@ void amd_service_collect(struct service *service)
 	pthread_mutex_lock(&service->lock);
 	if (service->print)
 		show_prints_locked(service);
-	if (__atomic_load_n(&service->record->state, __ATOMIC_ACQUIRE) == 2 && !amd_device_status(service->device))
+	if (amd_service_has_trap(service) && !amd_device_status(service->device))
 		show_trap(service);
 	pthread_mutex_unlock(&service->lock);
 }
