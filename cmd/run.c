@@ -276,7 +276,7 @@ static int start(struct plan *plan, char **arguments)
 {
 	if (plan->device && setenv("DRAGOMAN_DEVICE", plan->device, 1))
 		return STATUS_RUN_FAILED;
-	if (plan->compare && setenv("DRAGOMAN_COMPARE", "1", 1))
+	if (plan->compare && (setenv("DRAGOMAN_COMPARE", "1", 1) || setenv("DRAGOMAN_MMA", "exact", 0)))
 		return STATUS_RUN_FAILED;
 	if (setenv("LD_LIBRARY_PATH", plan->library_path.data, 1))
 		return STATUS_RUN_FAILED;

@@ -2,6 +2,7 @@
 #ifndef DRAGOMAN_CODEGEN_AMD_H
 #define DRAGOMAN_CODEGEN_AMD_H
 
+#include "codegen/mma.h"
 #include "codegen/state.h"
 
 /* LLVM's address spaces of AMDGPU. */
@@ -20,6 +21,11 @@ LLVMValueRef amd_atomic(struct emitter *e, LLVMAtomicRMWBinOp op, LLVMValueRef p
 LLVMValueRef amd_compare_and_swap(struct emitter *e, LLVMValueRef pointer, LLVMValueRef expected, LLVMValueRef desired,
 				  LLVMAtomicOrdering ordering, enum memory_scope scope);
 LLVMValueRef amd_wide(struct emitter *e, LLVMValueRef pointer, LLVMValueRef expected, LLVMValueRef desired, enum memory_scope scope);
+/* amd_mma.c: the hook multiply */
+bool amd_multiply(struct emitter *e, const struct mma_tile *tile, unsigned columns, LLVMValueRef const *a, LLVMValueRef const *b,
+		  LLVMValueRef const *c, LLVMValueRef *d);
+/* Two warps to a wave? */
+bool amd_is_packed(struct emitter *e);
 void amd_fence(struct emitter *e, LLVMAtomicOrdering ordering, enum memory_scope scope);
 
 #endif

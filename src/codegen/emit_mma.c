@@ -294,6 +294,34 @@ static bool set_shape(struct emitter *e, const struct ptx_instruction *in, struc
 	return true;
 }
 
+enum { MOST_REGISTERS = 64 };
+
+static void read_registers(struct emitter *e, const struct ptx_operand *op, unsigned count, LLVMValueRef *to)
+{
+	for (unsigned i = 0; i < count; i++)
+		to[i] = arg_uniform(e, fragment_part(op, i), PTX_B32);
+}
+
+/* By the machine's own instructions, where it has such. */
+static bool multiply_by_machine(struct emitter *e, const struct product *p)
+{
+	LLVMValueRef a[MOST_REGISTERS], b[MOST_REGISTERS], c[MOST_REGISTERS], d[MOST_REGISTERS];
+	unsigned tiles = p->row_tiles * p->column_tiles;
+	if (!e->target->hooks || !e->target->hooks->multiply || p->tile.a == PTX_F64)
+		return false;
+	read_registers(e, operand(e, 1), p->a * p->row_tiles, a);
+	read_registers(e, operand(e, 2), p->b * p->column_tiles, b);
+	read_registers(e, operand(e, 3), p->c * tiles, c);
+	for (unsigned row = 0; row < p->row_tiles; row++) {
+		unsigned at = row * p->column_tiles;
+		if (!e->target->hooks->multiply(e, &p->tile, p->column_tiles, a + p->a * row, b, c + p->c * at, d + p->d * at))
+			return false;
+	}
+	for (unsigned i = 0; i < p->d * tiles; i++)
+		set_value_uniform(e, fragment_part(operand(e, 0), i), d[i]);
+	return true;
+}
+
 static void emit_product(struct emitter *e, const struct ptx_instruction *in, bool sparse)
 {
 	struct product p = { 0 };
@@ -302,6 +330,8 @@ static void emit_product(struct emitter *e, const struct ptx_instruction *in, bo
 		return;
 	}
 	p.tile.sparse = sparse;
+	if (!sparse && multiply_by_machine(e, &p))
+		return;
 	p.tile.own = e->target->hooks;
 	LLVMValueRef whole = p.tile.own ? NULL : mma_fast_function(e, &p.tile, p.row_tiles, p.column_tiles), function = whole ? whole : mma_function(e, &p.tile);
 	if (!function)

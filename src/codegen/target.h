@@ -9,6 +9,8 @@
 /* Who sees an atomic operation or a fence as one (PTX ISA 8.5). */
 enum memory_scope { SCOPE_BLOCK, SCOPE_DEVICE, SCOPE_SYSTEM };
 
+struct mma_tile;
+
 enum approximation { APPROXIMATE_EXP2, APPROXIMATE_LOG2, APPROXIMATE_RECIPROCAL, APPROXIMATE_ROOT, APPROXIMATE_RECIPROCAL_ROOT };
 
 /* What a machine with lanes of its own (a GPU) has in place of the CPU's: the emitter runs in its scalar form, one call of the function is
@@ -54,6 +56,11 @@ struct target_hooks {
 	LLVMValueRef (*approximate)(struct emitter *e, enum approximation function, LLVMValueRef x, bool ftz);
 
 	LLVMValueRef (*divide)(struct emitter *e, LLVMValueRef a, LLVMValueRef b); /* doubles, to nearest */
+
+	/* D = A B + C of a row of `columns` tiles (mma.h) by the machine's own instructions: registers of 32 bits as the lane has them, of A's tile,
+	 * of each of B's, C's and D's, in that order. false, and nothing done: it has none for such, or they round otherwise than they should. */
+	bool (*multiply)(struct emitter *e, const struct mma_tile *tile, unsigned columns, LLVMValueRef const *a, LLVMValueRef const *b,
+			 LLVMValueRef const *c, LLVMValueRef *d);
 
 	const char *passes; /* LLVM's, when optimising */
 };

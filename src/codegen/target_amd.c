@@ -114,7 +114,7 @@ static LLVMValueRef amd_launch_field(struct emitter *e, LLVMTypeRef type, size_t
 
 /* Two warps to a wave of 64, of which the second has the upper half: where it makes no difference which threads are a warp, and in blocks that
  * padding would make too large. */
-static bool is_packed(struct emitter *e)
+bool amd_is_packed(struct emitter *e)
 {
 	const uint32_t *block = e->ir->options.block;
 	return e->target->wave64 && (e->ir->warpless || block[0] * block[1] * block[2] > AMD_PADDED_THREADS_MAX);
@@ -122,33 +122,33 @@ static bool is_packed(struct emitter *e)
 
 static bool is_padded(struct emitter *e)
 {
-	return e->target->wave64 && !is_packed(e);
+	return e->target->wave64 && !amd_is_packed(e);
 }
 
 static LLVMValueRef hardware_lane(struct emitter *e)
 {
 	LLVMValueRef arguments[] = { i32_of(e, UINT32_MAX), i32_of(e, 0) };
 	arguments[1] = amd_intrinsic(e, "llvm.amdgcn.mbcnt.lo", NULL, 0, arguments, 2);
-	return is_packed(e) ? amd_intrinsic(e, "llvm.amdgcn.mbcnt.hi", NULL, 0, arguments, 2) : arguments[1];
+	return amd_is_packed(e) ? amd_intrinsic(e, "llvm.amdgcn.mbcnt.hi", NULL, 0, arguments, 2) : arguments[1];
 }
 
 /* 32 in the upper half of a wave that two warps share, else 0. */
 static LLVMValueRef upper_half(struct emitter *e)
 {
-	return is_packed(e) ? LLVMBuildAnd(e->b, hardware_lane(e), i32_of(e, 32), "") : i32_of(e, 0);
+	return amd_is_packed(e) ? LLVMBuildAnd(e->b, hardware_lane(e), i32_of(e, 32), "") : i32_of(e, 0);
 }
 
 static LLVMValueRef amd_lane(struct emitter *e)
 {
 	LLVMValueRef lane = hardware_lane(e);
-	return is_packed(e) ? LLVMBuildAnd(e->b, lane, i32_of(e, 31), "") : lane;
+	return amd_is_packed(e) ? LLVMBuildAnd(e->b, lane, i32_of(e, 31), "") : lane;
 }
 
 static LLVMValueRef amd_ballot(struct emitter *e, LLVMValueRef predicate)
 {
 	LLVMTypeRef type = int_type(e, e->target->wave64 ? 64 : 32);
 	LLVMValueRef bits = amd_intrinsic(e, "llvm.amdgcn.ballot", &type, 1, &predicate, 1);
-	if (is_packed(e))
+	if (amd_is_packed(e))
 		bits = LLVMBuildLShr(e->b, bits, LLVMBuildZExt(e->b, upper_half(e), type, ""), "");
 	return e->target->wave64 ? LLVMBuildTrunc(e->b, bits, int_type(e, 32), "") : bits;
 }
@@ -185,7 +185,7 @@ static LLVMValueRef read_uniform_lane(struct emitter *e, LLVMValueRef value, uns
 {
 	LLVMTypeRef i32 = int_type(e, 32);
 	LLVMValueRef arguments[] = { value, i32_of(e, lane) };
-	if (is_packed(e))
+	if (amd_is_packed(e))
 		return amd_read_lane(e, value, arguments[1]);
 	return LLVMIsConstant(value) ? value : amd_intrinsic(e, "llvm.amdgcn.readlane", &i32, 1, arguments, 2);
 }
@@ -219,7 +219,7 @@ static LLVMValueRef library_barrier(struct emitter *e, bool waits, LLVMTypeRef r
 	for (unsigned i = 0; i < count; i++)
 		arguments[i + 2] = more[i];
 	e->state->unit->kernel_flags |= KERNEL_TRAPS;
-	if (is_packed(e))
+	if (amd_is_packed(e))
 		unsupported(e, "barriers with numbers are not supported in blocks of more than %u threads on this GPU", AMD_PADDED_THREADS_MAX);
 	else if (!e->state->unit->library_shared)
 		unsupported(e, "barriers with numbers are not supported in functions that are called and not inlined");
@@ -713,6 +713,7 @@ static const struct target_hooks hooks = {
 	.barrier = amd_barrier,
 	.approximate = amd_approximate,
 	.divide = amd_divide,
+	.multiply = amd_multiply,
 	.passes = "default<O2>,function(load-store-vectorizer)", /* again: what the code generator does before its own hides neighbours */
 };
 

@@ -13,7 +13,7 @@ SUMMARY = re.compile(r'compare: (\d+) launches were done on both devices, (\d+) 
 
 def main():
     failed = 0
-    environment = os.environ | {'DRAGOMAN_DEVICE': 'cpu,amd', 'DRAGOMAN_COMPARE': '1'}
+    environment = os.environ | {'DRAGOMAN_DEVICE': 'cpu,amd', 'DRAGOMAN_COMPARE': '1', 'DRAGOMAN_MMA': 'exact'}
     for path in sys.argv[2:]:
         p = subprocess.run([sys.argv[1], path], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
         found = SUMMARY.search(p.stderr)
