@@ -13,6 +13,28 @@
 #define BALLOT(x) __builtin_amdgcn_ballot_w32(x)
 #endif
 #define ON_ALL(...) __VA_ARGS__
+#define ON_WMMA11(...)
+#define ON_WMMA12(...)
+#define ON_MFMA(...)
+#define ON_MFMA90A(...)
+#define ON_MFMA942(...)
+#if defined __gfx1100__
+#undef ON_WMMA11
+#define ON_WMMA11(...) __VA_ARGS__
+#elif defined __gfx1201__
+#undef ON_WMMA12
+#define ON_WMMA12(...) __VA_ARGS__
+#elif defined __gfx90a__ || defined __gfx942__
+#undef ON_MFMA
+#define ON_MFMA(...) __VA_ARGS__
+#endif
+#if defined __gfx90a__
+#undef ON_MFMA90A
+#define ON_MFMA90A(...) __VA_ARGS__
+#elif defined __gfx942__
+#undef ON_MFMA942
+#define ON_MFMA942(...) __VA_ARGS__
+#endif
 #define DPP(old, value, control, rows, banks, bound) __builtin_amdgcn_update_dpp(old, value, control, rows, banks, bound)
 #define FENCE() __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent")
 #define BARRIER() do { \
@@ -27,6 +49,15 @@
 #define ATOMIC_ADD_F32(p, v) __atomic_fetch_add(p, v, __ATOMIC_RELAXED)
 #define ATOMIC_ADD_F64(p, v) __atomic_fetch_add(p, v, __ATOMIC_RELAXED)
 #endif
+
+#define VECTOR(type, count) type __attribute__((vector_size((count) * sizeof(type))))
+/* Whole numbers as elements of a lane's registers, from a word; as words of bytes or nibbles; as 1.0 and so on. */
+#define FILL(v, count, type, word) for (u32 e_ = 0; e_ < count; e_++) v[e_] = (type)SMALL(word, e_)
+#define PACK(v, count, bits, word) for (u32 e_ = 0; e_ < count; e_++) \
+	v[e_ * bits / 32] = (e_ * bits % 32 ? v[e_ * bits / 32] : 0) | (i32)((u32)(SMALL(word, e_) & ((1 << bits) - 1)) << e_ * bits % 32)
+INLINE short bf16_of(i32 x) { return (short)(f32_bits((float)x) >> 16); }
+#define FILL_BF16(v, count, word) for (u32 e_ = 0; e_ < count; e_++) v[e_] = bf16_of(SMALL(word, e_))
+#define FOLD(v, count) for (u32 e_ = 0; e_ < count; e_++) r += (u64)(i64)v[e_] * (2 * e_ + 1)
 
 NOINLINE u32 sum_generic(const u32 *p) { return p[0]; }
 

@@ -39,6 +39,9 @@ INLINE ushort2 as_ushort2(u32 v) { union { u32 u; ushort2 s; } x = { v }; return
 INLINE u32 ushort2_bits(ushort2 v) { union { ushort2 s; u32 u; } x = { v }; return x.u; }
 INLINE half2 as_half2(u32 v) { union { u32 u; half2 s; } x = { v }; return x.s; }
 
+/* Element e of those that a word stands for: a small whole number. */
+INLINE i32 SMALL(u64 word, u32 e) { return (i32)((word * 0x9e3779b97f4a7c15ul >> (3 * e % 61)) & 7) - 3; }
+
 INLINE u32 rotate_left(u32 x, u32 n) { return n ? x << n | x >> (32 - n) : x; }
 
 #ifdef __AMDGCN__

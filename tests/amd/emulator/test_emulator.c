@@ -163,6 +163,20 @@ typedef void block_function(const u64 *in, u32 t, u32 width, u64 *result);
 #define HOST(...) __VA_ARGS__;
 #define A(x) in[3 * (x)]
 #define B(x) in[3 * (x) + 1]
+/* The thread's registers of C + A B, folded as blocks_gpu.c does: lane l's element e is of row (column) l mod 16 and k `k_of`; the lane's
+ * register e of the result is of row `row_of` and its own column. */
+#define MATRIX(elements, k_of, row_of, registers, words_of, nibbles_unsigned) \
+	i64 x[16][32] = { 0 }, y[16][32] = { 0 }; \
+	for (u32 l = 0; l < width; l++) \
+		for (u32 e = 0; e < (elements); e++) { \
+			x[l & 15][k_of] = (nibbles_unsigned) ? SMALL(A(words_of), e) & 15 : SMALL(A(words_of), e); \
+			y[l & 15][k_of] = SMALL(B(words_of), e); \
+		} \
+	for (u32 e = 0; e < (registers); e++) { \
+		i64 sum = SMALL(c, e); \
+		for (u32 k = 0; k < 32; k++) sum += x[row_of][k] * y[lane & 15][k]; \
+		r += (u64)sum * (2 * e + 1); \
+	}
 #define BLOCK(name, where, ...) static void run_block_##name(const u64 *in, u32 t, u32 width, u64 *result) \
 { \
 	u32 lane = t % width, wave = t - lane; \
