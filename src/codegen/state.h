@@ -122,6 +122,7 @@ void current_masks(struct emitter *e, struct lane_masks *out);
 void entry_masks(struct emitter *e, struct lane_masks *out); /* lanes whose threads the block has */
 bool has_own_mask(struct emitter *e, uint32_t block);
 LLVMTypeRef mask_type(struct emitter *e);
+void widen_masks(LLVMModuleRef module, struct arena *arena); /* wide_masks.c */
 LLVMValueRef load_mask(struct emitter *e, LLVMValueRef slot);
 void store_mask(struct emitter *e, LLVMValueRef slot, LLVMValueRef mask);
 LLVMValueRef mask_of(struct emitter *e, const struct lane_masks *masks, unsigned chunk);

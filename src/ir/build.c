@@ -77,6 +77,13 @@ static void jam(struct ir_func *func)
 		take_lanes(func, before);
 }
 
+static void pair(struct ir_func *func)
+{
+	unsigned lanes = ir_paired_lanes(func);
+	if (lanes)
+		take_lanes(func, lanes);
+}
+
 /* A guard that lanes nearly always agree on takes as long as the little that it guards: it is asked once for a warp, not for each vector. */
 static void ask_once_a_warp(struct ir_func *func)
 {
@@ -141,6 +148,8 @@ struct ir_func *ir_build(struct arena *arena, const struct ptx_module *module, c
 		ir_choose_lanes(func);
 		ir_analyze(func);
 	}
+	if (ir_leave_at_once(func))
+		build_again(func);
 	bool small = count_instructions(func) <= SMALL_CODE;
 	if (ir_keep_together(func)) {
 		if (small)
@@ -152,6 +161,7 @@ struct ir_func *ir_build(struct arena *arena, const struct ptx_module *module, c
 	if (ir_may_have_regions(func))
 		ir_find_regions(func);
 	jam(func);
+	pair(func);
 	return func;
 }
 

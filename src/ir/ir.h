@@ -8,8 +8,10 @@
  *                    nan.c       which floats' NaNs are not the GPU's yet
  *                    progress.c  loops that wait for other threads
  *                    region.c    the parts of a kernel between barriers
+ *     ir_leave_at_once()   exits.c     what is done behind a loop's many exits, in front of them
  *     ir_keep_together()   together.c   fast copies of parts where lanes nearly always go the same way
  *     ir_jam_lanes()   jam.c       several warps together, where loops do little
+ *     ir_paired_lanes()    pair.c      two vectors of a warp together, where arithmetic waits for itself
  *     ir_add_lane_loops()  lane_loop.c  parts that lanes go through one after the other
  *     ir_print()     print.c     DRAGOMAN_DUMP=ir
  *
@@ -195,12 +197,15 @@ void ir_build_ssa(struct ir_func *func, uint32_t variable_count, const enum ptx_
 void ir_undo_ssa(struct ir_func *func);     /* back to variables: blocks may be changed, ir_find_order() and ir_build_ssa() follow */
 /* known[]: values that follow from numbers of threads and from what is the same in all lanes, by nothing but arithmetic. */
 void ir_find_known(struct ir_func *func, bool *known);
+/* Moves what little the analysed function does behind loops' exits in front of them: true where it did, and all must be built again. */
+bool ir_leave_at_once(struct ir_func *func);
 /* Copies parts where lanes nearly always go the same way; as the next one. */
 bool ir_keep_together(struct ir_func *func);
 /* Puts loops around parts where lanes do better one by one, for the analysed function: true where it did, and all must be built again. */
 bool ir_add_lane_loops(struct ir_func *func);
 /* How many lanes the analysed function does better with, of several warps (jam.c); 0: it does as it is. */
 unsigned ir_jam_lanes(const struct ir_func *func);
+unsigned ir_paired_lanes(const struct ir_func *func); /* the same of one warp (pair.c) */
 /* Is the kernel the same whichever of its threads are one warp? No operation of a warp, nothing that says which it is, no waiting for
  * other threads, and barriers that the whole block comes to by one way (regions have been looked for). */
 bool ir_shows_no_warps(const struct ir_func *func);

@@ -92,11 +92,57 @@ static void test_no_vote(void **state)
 	}
 }
 
+/* ---- exits (src/ir/exits.c), masks from block to block (wide_masks.c), two vectors (src/ir/pair.c) --------------------------- */
+
+/* A loop that was unrolled three times, with an exit in each round that says which it was. */
+#define STEP(EXIT) "mul.f32 %f2, %f1, %f1;\nfma.rn.f32 %f1, %f2, %f3, %f1;\nsetp.gt.f32 %p1, %f1, 0f40800000;\n@%p1 bra " EXIT ";\n"
+#define UNROLLED                                                                                                       \
+	"ld.global.f32 %f1, [%rd4];\nmov.f32 %f3, 0f3f000000;\nmov.u32 %r3, 0;\n"                                         \
+	"again: " STEP("done") STEP("out1") STEP("out2")                                                              \
+	"add.s32 %r3, %r3, 3;\nsetp.lt.s32 %p2, %r3, %r1;\n@%p2 bra again;\nbra done;\n"                                 \
+	"out1: add.s32 %r3, %r3, 1;\nbra done;\nout2: add.s32 %r3, %r3, 2;\ndone: st.global.u32 [%rd5], %r3;\n"
+
+static void test_exits(void **state)
+{
+	(void)state;
+	struct compile_options no_mask_registers = shape(256, 1, 8);
+	no_mask_registers.cpu = "haswell";
+	no_mask_registers.features = "+avx2,+fma";
+	char *ir = dump(HEAD UNROLLED TAIL, no_mask_registers, "ir"), *llvm = dump(HEAD UNROLLED TAIL, no_mask_registers, "llvm");
+	assert_int_equal(count(ir, "block "), 8); /* four of the loop, and in front, behind, done, the exit: none for a way out */
+	/* one mask of those that have left, for the three exits */
+	assert_int_equal(count(llvm, "= phi <8 x i1>"), 0);
+	assert_true(count(llvm, "= phi <8 x i32>") <= 4);
+	free(ir);
+	free(llvm);
+	char *code = dump(HEAD UNROLLED TAIL, no_mask_registers, "asm");
+	assert_int_equal(count(code, "vpackss") + count(code, "vpmovzx"), 0);
+	free(code);
+}
+
+static void test_pairs(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text;
+		unsigned vectors; /* of a group: additions for the one in the text */
+	} rows[] = {
+		{ HEAD ROUNDS("cvt.rn.f32.s32 %f2, %r3;\nadd.f32 %f1, %f1, %f2;\n") TAIL, 2 },
+		/* this waits for memory */
+		{ HEAD ROUNDS("ld.global.f32 %f2, [%rd8];\nadd.f32 %f1, %f2, %f1;\nadd.s64 %rd8, %rd8, 1024;\n") TAIL, 1 },
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		char *llvm = dump(rows[i].text, shape(256, 1, 0), "llvm");
+		assert_int_equal(count(llvm, "fadd <8 x float>"), rows[i].vectors);
+		free(llvm);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_scattered_rounds), cmocka_unit_test(test_vector_rounds), cmocka_unit_test(test_grid_loop),
-		cmocka_unit_test(test_guard), cmocka_unit_test(test_no_vote),
+		cmocka_unit_test(test_guard), cmocka_unit_test(test_no_vote), cmocka_unit_test(test_exits), cmocka_unit_test(test_pairs),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

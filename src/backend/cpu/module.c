@@ -149,7 +149,8 @@ static struct kernel_variant *own(struct variant *variant)
 static void set_options(const struct code_kernel *kernel, const struct variant *variant, struct compile_options *options)
 {
 	(void)kernel;
-	options->lanes = variant->key.by_thread ? 1 : (uint8_t)env_long("DRAGOMAN_LANES", 0, 0, 32);
+	long lanes = variant->key.by_thread ? 1 : env_long("DRAGOMAN_LANES", 0, 0, 32);
+	options->lanes = lanes & (lanes - 1) ? 0 : (uint8_t)lanes;
 	options->vector = (uint8_t)env_long("DRAGOMAN_VECTOR", 0, 0, 16);
 	options->fibers = env_flag("DRAGOMAN_FIBERS"); /* for tests: barriers as they are where blocks cannot be cut at them */
 	options->cpu = env_get("DRAGOMAN_CPU"); /* LLVM's names: code for an older machine, for tests */
