@@ -39,20 +39,43 @@ static LLVMValueRef nearest(struct emitter *e, LLVMValueRef x, LLVMValueRef *bit
 	return fsub_(e, sum, magic);
 }
 
-static LLVMValueRef float_power(struct emitter *e, LLVMValueRef exponent)
+/* x, or `high` where it is above; NaN passes. */
+static LLVMValueRef at_most(struct emitter *e, LLVMValueRef x, double high)
 {
-	LLVMValueRef bits = shl_(e, add_(e, exponent, kbits(e, 32, 127)), kbits(e, 32, 23));
-	return as_type(e, bits, PTX_F32);
+	return select_(e, fcmp_(e, LLVMRealOGT, x, constant(e, high)), constant(e, high), x);
 }
 
-/* 2^x = 2^n 2^f, |f| <= 1/2. Scaled in two steps: results may be subnormal, or infinite. */
-LLVMValueRef approximate_exp2(struct emitter *e, LLVMValueRef x)
+/* 2^x = 2^n 2^f, |f| <= 1/2, for x in [-126, 128], where adding n to the exponent makes no subnormal: 2^128 is infinite, as it should be,
+ * and for n = 128 below that 2^f has the exponent -1. What comes out for other x means nothing. */
+static LLVMValueRef exp2_inside(struct emitter *e, LLVMValueRef x)
 {
 	static const float c[] = { 0x1.62e43p-1F, 0x1.ebfbep-3F, 0x1.c6af6cp-5F, 0x1.3b2a54p-7F, 0x1.5f089p-10F, 0x1.44138ap-13F };
-	LLVMValueRef bits, inside = limit(e, x, -200, 200), n = nearest(e, inside, &bits), f = fsub_(e, inside, n);
+	LLVMValueRef bits, f = fsub_(e, x, nearest(e, x, &bits));
 	LLVMValueRef power = fma_(e, polynomial(e, f, c, 6), f, constant(e, 1));
-	LLVMValueRef exponent = sub_(e, bits, kbits(e, 32, 0x4b400000)), half = ashr_(e, exponent, kbits(e, 32, 1));
-	return fmul_(e, fmul_(e, power, float_power(e, half)), float_power(e, sub_(e, exponent, half)));
+	return as_type(e, add_(e, as_int(e, power), shl_(e, bits, kbits(e, 32, 23))), PTX_F32);
+}
+
+/* Where x >= -126 does not hold: 0, or the NaN that x is. */
+static LLVMValueRef nothing_or_nan(struct emitter *e, LLVMValueRef x)
+{
+	LLVMValueRef zero = constant(e, 0);
+	return select_(e, fcmp_(e, LLVMRealOGT, zero, x), zero, x);
+}
+
+/* Subnormal results are 0; subnormal arguments give 1 by themselves. */
+static LLVMValueRef approximate_exp2_ftz(struct emitter *e, LLVMValueRef x)
+{
+	LLVMValueRef inside = fcmp_(e, LLVMRealOGE, x, constant(e, -126));
+	return select_(e, inside, exp2_inside(e, at_most(e, x, 128)), nothing_or_nan(e, x));
+}
+
+/* Below -126: 2^(x+64) 2^-64, which is rounded once. */
+LLVMValueRef approximate_exp2(struct emitter *e, LLVMValueRef x)
+{
+	LLVMValueRef low = fcmp_(e, LLVMRealOLT, x, constant(e, -126)), far = fcmp_(e, LLVMRealOGE, x, constant(e, -190)), zero = constant(e, 0);
+	LLVMValueRef moved = fadd_(e, at_most(e, x, 128), select_(e, low, constant(e, 64), zero));
+	LLVMValueRef r = fmul_(e, exp2_inside(e, moved), select_(e, low, constant(e, 0x1p-64), constant(e, 1)));
+	return select_(e, far, r, nothing_or_nan(e, x));
 }
 
 /* log2(m 2^n) = n + log2(m), m in [√½, √2). */
@@ -146,8 +169,10 @@ static void emit_approximation(struct emitter *e, const struct ptx_instruction *
 	bool ftz = has(e, MOD_ftz);
 	LLVMValueRef v = arg_typed(e, 1, type);
 	if (type == PTX_F32) {
-		LLVMValueRef own = machine_approximation(e, function, v, ftz);
-		set_result(e, 0, own ? own : flush_if(e, ftz, function(e, flush_if(e, ftz, v))));
+		LLVMValueRef r = machine_approximation(e, function, v, ftz);
+		if (!r && ftz && function == approximate_exp2)
+			r = approximate_exp2_ftz(e, v);
+		set_result(e, 0, r ? r : flush_if(e, ftz, function(e, flush_if(e, ftz, v))));
 		return;
 	}
 	if (type == PTX_F16 || type == PTX_BF16) {

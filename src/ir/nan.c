@@ -6,9 +6,12 @@
  * is a copy from another lane. */
 #include "ir/flatten.h"
 
+#include "isa_mods.h"
+
 #include <stdlib.h>
 
 enum nan_class {
+	NAN_FINITE, /* neither NaN nor infinite */
 	NAN_NONE, /* no NaN */
 	NAN_RAW,  /* whatever the machine's arithmetic makes */
 	NAN_BITS  /* bits as they are */
@@ -131,20 +134,22 @@ static enum nan_class larger(enum nan_class a, enum nan_class b)
 
 static enum nan_class class_of(const uint8_t *classes, uint32_t value)
 {
-	return value == IR_NONE ? NAN_NONE : (enum nan_class)classes[value];
+	return value == IR_NONE ? NAN_FINITE : (enum nan_class)classes[value]; /* undefined: reads as 0 */
 }
 
 static enum nan_class constant_class(const struct ptx_operand *op)
 {
-	if (op->kind == PTX_OP_IMMEDIATE || (op->kind == PTX_OP_FLOAT && op->is_f32))
-		return (op->bits & 0x7fffffff) > 0x7f800000 ? NAN_BITS : NAN_NONE;
+	if (op->kind == PTX_OP_IMMEDIATE || (op->kind == PTX_OP_FLOAT && op->is_f32)) {
+		uint32_t size = op->bits & 0x7fffffff;
+		return size < 0x7f800000 ? NAN_FINITE : size == 0x7f800000 ? NAN_NONE : NAN_BITS;
+	}
 	return op->kind == PTX_OP_FLOAT ? NAN_NONE : NAN_BITS;
 }
 
 /* What a copy gives its result. */
 static enum nan_class copied_class(const struct ir_inst *inst, const uint8_t *classes)
 {
-	enum nan_class c = NAN_NONE;
+	enum nan_class c = NAN_FINITE;
 	for (unsigned u = 0; u < inst->use_count; u++)
 		if (inst->uses[u].operand)
 			c = larger(c, class_of(classes, inst->uses[u].value));
@@ -154,6 +159,33 @@ static enum nan_class copied_class(const struct ir_inst *inst, const uint8_t *cl
 		if (inst->ptx->operands[i].kind != PTX_OP_REGISTER)
 			c = larger(c, constant_class(&inst->ptx->operands[i]));
 	return c;
+}
+
+/* What f32 arithmetic makes: no NaN of finite numbers where there is only one infinity to be had. */
+static enum nan_class computed_class(const struct ir_inst *inst, const uint8_t *classes)
+{
+	const struct ptx_form *form = inst->ptx->form;
+	if (ptx_has(form, MOD_sat))
+		return NAN_FINITE; /* a NaN becomes 0 */
+	switch (form->row->opcode_id) {
+	case OP_add:
+	case OP_sub:
+	case OP_mul:
+	case OP_fma:
+	case OP_mad:
+		return copied_class(inst, classes) == NAN_FINITE ? NAN_NONE : NAN_RAW;
+	case OP_abs:
+	case OP_neg:
+	case OP_min:
+	case OP_max: {
+		enum nan_class c = copied_class(inst, classes);
+		return c > NAN_NONE ? NAN_RAW : c;
+	}
+	case OP_ex2:
+		return copied_class(inst, classes) > NAN_NONE ? NAN_RAW : NAN_NONE;
+	default:
+		return NAN_RAW;
+	}
 }
 
 /* What a shuffle gives a result: as its source is, or 0. */
@@ -187,7 +219,7 @@ static void find_classes(const struct ir_func *func, uint8_t *classes)
 				for (unsigned d = 0; d < inst->def_count; d++) {
 					enum nan_class own = NAN_BITS;
 					if (makes_raw_nan(inst, d))
-						own = NAN_RAW;
+						own = computed_class(inst, classes);
 					else if (ir_copies_bits(func, inst))
 						own = copied_class(inst, classes);
 					else if (inst->op == IR_PTX)
@@ -213,7 +245,7 @@ void ir_mark_raw_nans(struct ir_func *func)
 		for (size_t j = 0; j < b->insts.count; j++)
 			for (unsigned d = 0; d < b->insts.data[j].def_count; d++) {
 				struct ir_value *v = &func->values.data[b->insts.data[j].defs[d].value];
-				if (!(v->flags & IR_RAW_NAN) && makes_raw_nan(&b->insts.data[j], d))
+				if (!(v->flags & IR_RAW_NAN) && makes_raw_nan(&b->insts.data[j], d) && computed_class(&b->insts.data[j], classes) == NAN_RAW)
 					v->flags |= IR_RAW_RESULT;
 			}
 	}
