@@ -297,8 +297,6 @@ static LLVMValueRef runtime_call(struct emitter *e, LLVMValueRef const *argument
 	case DEVICE_CALL_DeviceGetAttribute:
 	case DEVICE_CALL_DeviceGetLimit:
 	case DEVICE_CALL_FuncGetAttributes:
-	case DEVICE_CALL_GetErrorString:
-	case DEVICE_CALL_GetErrorName:
 	case DEVICE_CALL_OccupancyMaxActiveBlocksPerMultiprocessor:
 	case DEVICE_CALL_OccupancyMaxActiveBlocksPerMultiprocessorWithFlags:
 		unsupported(e, "cuda%s() in device code is not supported on AMD GPUs", device_call_names[number]);

@@ -19,6 +19,7 @@ static const char ptx[] =
 	".extern .func (.param .b32 r) __cudaCDP2MemsetAsync(.param .b64 p, .param .b32 v, .param .b64 n, .param .b64 s);\n"
 	".extern .func (.param .b32 r) __cudaCDP2MemcpyAsync_ptsz(.param .b64 d, .param .b64 p, .param .b64 n, .param .b32 k, .param .b64 s);\n"
 	".extern .func (.param .b32 r) __cudaCDP2GetLastError();\n"
+	".extern .func (.param .b64 r) __cudaCDP2GetErrorString(.param .b32 e);\n.extern .func (.param .b64 r) __cudaCDP2GetErrorName(.param .b32 e);\n"
 	".visible .global .align 4 .u32 at; .visible .global .align 4 .b32 notes[64];\n"
 	/* kernel<<<grid, block, 0, stream>>>(a, p): the status, or 1000 where there is no buffer for it */
 	".func (.param .b32 r) start(.param .b64 k, .param .b32 g, .param .b32 b, .param .b64 s, .param .b32 a, .param .b64 p) {\n"
@@ -85,6 +86,15 @@ static const char *const streams[] = {
 	"  ret; }\n",
 };
 
+/* The name and the text of status a, the first 32 bytes of each, up to the 0. */
+#define TEXT(call, done, more)                                                                                         \
+	"  { .param .b32 e_; .param .b64 r_; st.param.b32 [e_], %a; call.uni (r_), " call ", (e_); ld.param.b64 %s, [r_]; }\n  mov.u32 %n, 0;\n" \
+	more ": ld.u8 %v, [%s]; setp.eq.u32 %q, %v, 0; @%q bra " done "; st.global.u8 [%p], %v; add.u64 %s, %s, 1; add.u64 %p, %p, 1;\n" \
+	"  add.u32 %n, %n, 1; setp.lt.u32 %q, %n, 31; @%q bra " more ";\n" done ": cvt.u64.u32 %t, %n; sub.u64 %p, %p, %t; add.u64 %p, %p, 32;\n"
+static const char *const texts[] = {
+	KERNEL("texts") TEXT("__cudaCDP2GetErrorName", "NAMED", "NAME") TEXT("__cudaCDP2GetErrorString", "SAID", "SAY") "  ret; }\n",
+};
+
 static CUmodule module;
 static CUdeviceptr p;
 
@@ -97,6 +107,7 @@ static CUresult load(void)
 		strcat(text, kernels[i]);
 	for (size_t i = 0; i < sizeof streams / sizeof *streams; i++)
 		strcat(text, streams[i]);
+	strcat(text, texts[0]);
 	return cuModuleLoadData(&module, text);
 }
 
@@ -122,6 +133,7 @@ static void check_notes(const unsigned *expected, unsigned count)
 	for (unsigned i = 0; i < count && i < noted; i++)
 		CHECK_INT(words[i], expected[i]);
 	CHECK_OK(cuMemsetD32(at, 0, 1));
+	CHECK_OK(cuCtxSynchronize()); /* other streams do not wait for it */
 }
 
 static void test_tree(void)
@@ -198,6 +210,27 @@ static void test_streams(void)
 		CHECK_INT(words[1024 + i], expected[i]);
 }
 
+static void test_texts(void)
+{
+	static const struct {
+		unsigned status;
+		const char *name, *text;
+	} expected[] = {
+		{0, "cudaSuccess", "no error"},
+		{2, "cudaErrorMemoryAllocation", "out of memory"},
+		{12345, "unrecognized error code", "unrecognized error code"},
+	};
+	char got[65];
+
+	for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+		CHECK_OK(cuMemsetD8(p, 0, 65));
+		CHECK_OK(launch("texts", 1, 1, expected[i].status, NULL));
+		CHECK_OK(cuMemcpyDtoH(got, p, sizeof got));
+		CHECK(!strcmp(got, expected[i].name));
+		CHECK(!strcmp(got + 32, expected[i].text));
+	}
+}
+
 /* Last: the error of a child is its parent's, and stays. */
 static void test_failing_child(void)
 {
@@ -216,6 +249,7 @@ int main(void)
 	test_order();
 	test_crowd();
 	test_streams();
+	test_texts();
 	test_failing_child();
 	return check_end();
 }

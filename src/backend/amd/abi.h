@@ -21,7 +21,7 @@
 
 #include <stdint.h>
 
-enum { AMD_ABI = 0x414d0003 };           /* never CPU_ABI */
+enum { AMD_ABI = 0x414d0004 };           /* never CPU_ABI */
 enum { AMD_SHARED_MAX = 64 << 10 };      /* bytes of LDS a block */
 enum { AMD_BARRIER_BYTES = 224 };        /* of which the device library may take so many */
 enum { AMD_PADDED_THREADS_MAX = 512 };   /* of the program's, a block, in the padded form; larger ones have two warps to a wave */
@@ -91,7 +91,9 @@ struct amd_children {
 	uint32_t names;                  /* streams and events made so far */
 	int32_t device, device_count, version; /* cudaGetDevice() etc. say so */
 	uint32_t shared_most;            /* bytes of dynamic shared memory a block may have */
+	uint64_t errors;                 /* address of uint64_t[2][AMD_ERRORS]: addresses of each cudaError_t's name, then of its text */
 };
+enum { AMD_ERRORS = 1024 };              /* the last one stands for all that there are not */
 
 enum amd_request_kind { AMD_REQUEST_LAUNCH = 1, AMD_REQUEST_COPY, AMD_REQUEST_FILL, AMD_REQUEST_RECORD, AMD_REQUEST_WAIT };
 

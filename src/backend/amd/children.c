@@ -64,6 +64,7 @@ struct children_pool { /* of a device */
 	pthread_cond_t changed;
 	struct children *added;     /* for the thread to take over */
 	struct record *records;     /* not in use */
+	void *errors;               /* what amd_children.errors points to; NULL: not made yet */
 	bool started, stopping;
 	pthread_t thread;
 	/* The thread's own. */
@@ -81,12 +82,18 @@ void amd_children_set_driver(const struct device_driver *the_driver)
 
 /* ---- records ----------------------------------------------------------------------------------------- */
 
+static void *take_host(struct device *device, size_t size)
+{
+	void *memory = NULL;
+	bool good = !amd_enter(device) && !HIP_CALL(hipHostMalloc, &memory, size, HIP_HOST_PORTABLE | HIP_HOST_MAPPED | HIP_HOST_COHERENT);
+	return good ? memory : NULL;
+}
+
 static struct record *record_make(struct device *device)
 {
 	struct record *record = calloc(1, sizeof *record);
-	void *memory = NULL;
-	if (!record || amd_enter(device) ||
-	    HIP_CALL(hipHostMalloc, &memory, sizeof *record->shared + 64 + ROOM, HIP_HOST_PORTABLE | HIP_HOST_MAPPED | HIP_HOST_COHERENT)) {
+	void *memory = record ? take_host(device, sizeof *record->shared + 64 + ROOM) : NULL;
+	if (!memory) {
 		free(record);
 		return NULL;
 	}
@@ -95,25 +102,30 @@ static struct record *record_make(struct device *device)
 	return record;
 }
 
-static struct record *record_take(struct children_pool *pool, void *owner)
+static const char *text_of(unsigned which, int status)
 {
-	pthread_mutex_lock(&pool->lock);
-	struct record *record = pool->records;
-	if (record)
-		pool->records = record->next;
-	pthread_mutex_unlock(&pool->lock);
-	if (!record)
-		record = record_make(pool->device);
-	if (!record)
+	const char *text = !driver || status == AMD_ERRORS - 1 ? NULL : which ? driver->error_text(status) : driver->error_name(status);
+	return text ? text : "unrecognized error code";
+}
+
+/* Names and texts of all statuses, for device code to print. With the pool's lock held. */
+static void *errors_locked(struct children_pool *pool)
+{
+	size_t bytes = 2 * AMD_ERRORS * sizeof(uint64_t), at = bytes;
+	if (pool->errors)
+		return pool->errors;
+	for (unsigned i = 0; i < 2 * AMD_ERRORS; i++)
+		bytes += strlen(text_of(i / AMD_ERRORS, (int)(i % AMD_ERRORS))) + 1;
+	pool->errors = take_host(pool->device, bytes);
+	if (!pool->errors)
 		return NULL;
-	int count = 1, ordinal = driver && owner ? driver->ordinal(owner, &count) : pool->device->ordinal;
-	*record->shared = (struct amd_children){ .requests = (uintptr_t)record->requests,
-						 .size = ROOM,
-						 .device = ordinal,
-						 .device_count = count,
-						 .version = driver ? driver->version : 0,
-						 .shared_most = AMD_SHARED_MAX };
-	return record;
+	for (unsigned i = 0; i < 2 * AMD_ERRORS; i++) {
+		const char *text = text_of(i / AMD_ERRORS, (int)(i % AMD_ERRORS));
+		((uint64_t *)pool->errors)[i] = (uintptr_t)pool->errors + at;
+		memcpy((char *)pool->errors + at, text, strlen(text) + 1);
+		at += strlen(text) + 1;
+	}
+	return pool->errors;
 }
 
 static void record_give(struct children_pool *pool, struct record *record)
@@ -122,6 +134,31 @@ static void record_give(struct children_pool *pool, struct record *record)
 	record->next = pool->records;
 	pool->records = record;
 	pthread_mutex_unlock(&pool->lock);
+}
+
+static struct record *record_take(struct children_pool *pool, void *owner)
+{
+	pthread_mutex_lock(&pool->lock);
+	struct record *record = pool->records;
+	if (record)
+		pool->records = record->next;
+	void *errors = errors_locked(pool);
+	pthread_mutex_unlock(&pool->lock);
+	if (!record)
+		record = record_make(pool->device);
+	if (record && !errors)
+		record_give(pool, record);
+	if (!record || !errors)
+		return NULL;
+	int count = 1, ordinal = driver && owner ? driver->ordinal(owner, &count) : pool->device->ordinal;
+	*record->shared = (struct amd_children){ .requests = (uintptr_t)record->requests,
+						 .size = ROOM,
+						 .device = ordinal,
+						 .device_count = count,
+						 .version = driver ? driver->version : 0,
+						 .shared_most = AMD_SHARED_MAX,
+						 .errors = (uintptr_t)errors };
+	return record;
 }
 
 /* ---- a grid's requests ------------------------------------------------------------------------------- */
@@ -481,6 +518,8 @@ void amd_children_stop(struct device *device)
 		HIP_CALL(hipHostFree, record->shared);
 		free(record);
 	}
+	if (pool->errors)
+		HIP_CALL(hipHostFree, pool->errors);
 	pthread_cond_destroy(&pool->changed);
 	pthread_mutex_destroy(&pool->lock);
 	free(pool);

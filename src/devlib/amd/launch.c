@@ -261,6 +261,11 @@ INLINE uint32_t answer(int32_t *out, int32_t value)
 	return SUCCESS;
 }
 
+INLINE uint64_t error_text(GLOBAL const struct amd_children *c, uint32_t which, uint32_t status)
+{
+	return ((GLOBAL const uint64_t *)c->errors)[which * AMD_ERRORS + (status < AMD_ERRORS ? status : AMD_ERRORS - 1)];
+}
+
 /* ---- the calls by number ---------------------------------------------------------------------------------------------- */
 
 #define WORD(i) (*(const uint32_t *)p[i])
@@ -268,7 +273,7 @@ INLINE uint32_t answer(int32_t *out, int32_t value)
 #define TRIPLE(i) ((const uint32_t *)p[i])
 #define POINTER(i) ((void *)LONG(i))
 
-/* A cudaError_t, or the address of parameters (4096 and up). `p` points to each parameter of the call. */
+/* A cudaError_t, or an address (4096 and up), where the call returns one. `p` points to each parameter of the call. */
 ENTRY uint64_t device_runtime_call(launch_ptr launch, uint32_t thread, uint32_t number, const void *const *p)
 {
 	GLOBAL const struct amd_children *c = children_of(launch);
@@ -300,6 +305,8 @@ ENTRY uint64_t device_runtime_call(launch_ptr launch, uint32_t thread, uint32_t 
 	case DEVICE_CALL_RuntimeGetVersion: return answer(POINTER(0), c->version);
 	case DEVICE_CALL_DeviceGetCacheConfig:
 	case DEVICE_CALL_DeviceGetSharedMemConfig: return answer(POINTER(0), 0);
+	case DEVICE_CALL_GetErrorName: return error_text(c, 0, WORD(0));
+	case DEVICE_CALL_GetErrorString: return error_text(c, 1, WORD(0));
 	default: return NOT_SUPPORTED;
 	}
 }
