@@ -176,7 +176,8 @@ static unsigned c_unit(const struct product *p)
 	return p->tile.own ? 1 : 32;
 }
 
-static LLVMValueRef store_words(struct emitter *e, const struct product *p, const struct ptx_operand *op, unsigned bits, unsigned count, unsigned unit)
+static LLVMValueRef store_words(struct emitter *e, const struct product *p, const struct ptx_operand *op, unsigned bits, unsigned count,
+				unsigned unit)
 {
 	return p->tile.own ? own_store(e, op, bits, count, unit) : fragment_store(e, op, bits, count);
 }
@@ -201,7 +202,8 @@ static void multiply_tiles(struct emitter *e, struct product *p, LLVMValueRef fu
 		for (unsigned column = 0; column < p->column_tiles; column++) {
 			unsigned at = row * p->column_tiles + column;
 			call_words(e, function, fragment_word(e, p->a_words, ab, a_unit(p) * p->a * row),
-				   fragment_word(e, p->b_words, ab, b_unit(p) * p->b * column), fragment_word(e, p->c_words, cd, c_unit(p) * p->c * at),
+				   fragment_word(e, p->b_words, ab, b_unit(p) * p->b * column),
+				   fragment_word(e, p->c_words, cd, c_unit(p) * p->c * at),
 				   fragment_word(e, p->d_words, cd, c_unit(p) * p->d * at), p->scales);
 		}
 }
@@ -333,7 +335,8 @@ static void emit_product(struct emitter *e, const struct ptx_instruction *in, bo
 	if (!sparse && multiply_by_machine(e, &p))
 		return;
 	p.tile.own = e->target->hooks;
-	LLVMValueRef whole = p.tile.own ? NULL : mma_fast_function(e, &p.tile, p.row_tiles, p.column_tiles), function = whole ? whole : mma_function(e, &p.tile);
+	LLVMValueRef whole = p.tile.own ? NULL : mma_fast_function(e, &p.tile, p.row_tiles, p.column_tiles);
+	LLVMValueRef function = whole ? whole : mma_function(e, &p.tile);
 	if (!function)
 		return;
 	unsigned ab = mma_register_bits(p.tile.a), cd = mma_register_bits(p.tile.d), tiles = p.row_tiles * p.column_tiles;

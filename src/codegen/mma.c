@@ -169,7 +169,8 @@ static struct loop loop_open(struct builder *b, unsigned count, unsigned step)
 /* LLVM would unroll loops over arrays of a thread's own to thousands of instructions. */
 static void keep_rolled(struct emitter *e, LLVMValueRef branch)
 {
-	LLVMMetadataRef self = LLVMTemporaryMDNode(e->context, NULL, 0), disable = LLVMMDStringInContext2(e->context, "llvm.loop.unroll.disable", 24);
+	LLVMMetadataRef disable = LLVMMDStringInContext2(e->context, "llvm.loop.unroll.disable", 24);
+	LLVMMetadataRef self = LLVMTemporaryMDNode(e->context, NULL, 0);
 	LLVMMetadataRef nodes[] = { self, LLVMMDNodeInContext2(e->context, &disable, 1) }, loop = LLVMMDNodeInContext2(e->context, nodes, 2);
 	LLVMMetadataReplaceAllUsesWith(self, loop);
 	LLVMSetMetadata(branch, LLVMGetMDKindIDInContext(e->context, "llvm.loop", 9), LLVMMetadataAsValue(e->context, loop));

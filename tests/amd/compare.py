@@ -1,4 +1,5 @@
-"""The tests of PTX files on the CPU and, over the same memory, on the emulated GPU: what each launch leaves must be the same (dragoman run --compare).
+"""The tests of PTX files on the CPU and, over the same memory, on the emulated GPU: what each launch leaves must be the same (dragoman run
+--compare).
 
     compare.py RUN_PTX FILE.ptx...
 
