@@ -138,7 +138,9 @@ bool ir_shows_no_warps(const struct ir_func *func)
 			uint32_t flags = inst->op == IR_PTX ? inst->ptx->form->row->flags : 0;
 			uint16_t opcode = inst->op == IR_PTX ? inst->ptx->form->row->opcode_id : OP_ld;
 			bool barrier = flags & ISA_BARRIER;
-			if (!knows_no_warps(inst) || (barrier && (inst->def_count || inst->ptx->operand_count > 1)) ||
+			/* numbered barriers count warps as they arrive, one to a wave */
+			bool numbered = barrier && inst->ptx->operand_count && !(inst->ptx->operands[0].kind == PTX_OP_IMMEDIATE && !inst->ptx->operands[0].bits);
+			if (!knows_no_warps(inst) || (numbered && !func->alone) || (barrier && (inst->def_count || inst->ptx->operand_count > 1)) ||
 			    (flags & (ISA_READS | ISA_WRITES) && opcode != OP_ld && opcode != OP_st && opcode != OP_atom && opcode != OP_red))
 				return false;
 		}
