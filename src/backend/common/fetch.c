@@ -419,8 +419,6 @@ void texture_fetch(RECORD struct texture *t, uint32_t form, uint64_t sampler, co
 {
 	struct fetch f = { .t = t, .form = form, .arguments = arguments, .lanes = lanes };
 	bool own = !(form & (FETCH_SAMPLER | FETCH_SAMPLERS));
-	if (own)
-		sampler = texture_sampler(t);
 	f.sampler = (uint32_t)sampler;
 	f.filtered = sampler & SAMPLER_FILTERED && (own || t->class != TEXEL_INTEGER);
 	f.normalized = t->d.normalized && !(sampler & SAMPLER_UNNORMALIZED);

@@ -140,7 +140,7 @@ const struct texture *texture_at(uint32_t place);    /* NULL: none so far, there
 
 /* Can fetches of this form read the texture? */
 bool texture_fits(RECORD struct texture *texture, uint32_t form);
-/* One lane's, of any form. `sampler`: the state of the one that the form speaks of. */
+/* One lane's, of any form. `sampler`: the state of the one that the form speaks of, else of the texture. */
 void texture_fetch(RECORD struct texture *texture, uint32_t form, uint64_t sampler, const uint32_t *arguments, uint32_t lanes, uint32_t out[4]);
 /* tex1Dfetch() of linear memory, where texture_is_buffer(). */
 bool texture_is_buffer(RECORD struct texture *texture, uint32_t form);

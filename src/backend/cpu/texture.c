@@ -48,7 +48,7 @@ void cpu_texture_fetch(struct cpu_block *block, uint64_t object, uint32_t form, 
 	if (!t || !texture_fits(t, form))
 		end_fetch(block, object, "texture");
 	bool buffer = texture_is_buffer(t, form);
-	uint64_t sampler = form;
+	uint64_t sampler = form & FETCH_SAMPLER ? form : texture_sampler(t);
 	for (uint32_t lane = 0; lane < lanes; lane++) {
 		uint32_t result[4];
 		if (!(mask >> lane & 1))

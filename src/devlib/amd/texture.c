@@ -44,7 +44,9 @@ ENTRY void device_texture(launch_ptr launch, uint32_t thread, uint64_t object, u
 	} else if (texture_is_buffer(t, form)) {
 		texture_fetch_buffer(t, arguments[FETCH_X], out);
 	} else {
-		uint64_t sampler = form & FETCH_SAMPLERS ? sampler_state(launch, texture_sampler_argument(arguments, 1)) : form;
+		uint64_t sampler = form & FETCH_SAMPLERS ? sampler_state(launch, texture_sampler_argument(arguments, 1)) :
+				   form & FETCH_SAMPLER  ? form :
+							   texture_sampler(t);
 		if (form & FETCH_SAMPLERS && !sampler)
 			end_access(launch, thread, AMD_ILLEGAL_ADDRESS, "a fetch with what is no sampler");
 		texture_fetch(t, form, sampler, arguments, 1, out);
