@@ -16,6 +16,11 @@ static LLVMValueRef i64_of(struct emitter *e, uint64_t value)
 	return LLVMConstInt(int_type(e, 64), value, 0);
 }
 
+static LLVMValueRef lane_number(struct emitter *e, unsigned lane)
+{
+	return LLVMConstInt(int_type(e, 32), lane, 0);
+}
+
 static LLVMValueRef add64(struct emitter *e, LLVMValueRef a, LLVMValueRef b)
 {
 	return LLVMBuildAdd(e->b, a, b, "");
@@ -139,7 +144,7 @@ static LLVMValueRef read_base_register(struct emitter *e, const struct ptx_opera
 	return v;
 }
 
-static struct address resolve(struct emitter *e, const struct ptx_operand *op, enum ptx_space space, unsigned access_bytes)
+static struct address resolve(struct emitter *e, const struct ptx_operand *op, enum ptx_space space, unsigned access_bytes, bool any_order)
 {
 	const struct ptx_operand *base = op->kind == PTX_OP_ADDRESS ? &op->parts[0] : op;
 	struct ir_shape shape = base_shape(e, base);
@@ -149,7 +154,7 @@ static struct address resolve(struct emitter *e, const struct ptx_operand *op, e
 	space = base_space(e, base, space);
 	if (e->target->hooks) {
 		LLVMValueRef p = e->target->hooks->pointer(e, base, read_base_register(e, base, e->piece), space, offset);
-		return (struct address){ ADDRESS_ONE, p, 0, access_bytes };
+		return (struct address){ ADDRESS_ONE, p, 0, access_bytes, 0 };
 	}
 	int64_t window_stride = space == PTX_SPACE_LOCAL && e->lanes > 1 ? (int64_t)align_up(e->ir->local_bytes, 16) : 0;
 	bool lanes = e->piece == PIECE_CHUNK && e->lanes > 1;
@@ -164,19 +169,23 @@ static struct address resolve(struct emitter *e, const struct ptx_operand *op, e
 		if (offset)
 			a = add64(e, a, i64_of(e, (uint64_t)offset));
 		int64_t stride = lanes ? (shape.kind == IR_AFFINE ? shape.stride : 0) + window_stride : 0;
-		return (struct address){ stride ? ADDRESS_STRIDED : ADDRESS_ONE, to_pointer(e, a), stride, access_bytes };
+		return (struct address){ stride ? ADDRESS_STRIDED : ADDRESS_ONE, to_pointer(e, a), stride, access_bytes, 0 };
 	}
-	LLVMValueRef a = read_base_register(e, base, PIECE_CHUNK);
+	LLVMValueRef a = read_base_register(e, base, PIECE_CHUNK), window = window_of(e, space);
+	if (any_order && shape.flip && shape.stride == access_bytes && !window_stride && space != PTX_SPACE_SHARED_CLUSTER) {
+		a = LLVMBuildExtractElement(e->b, a, lane_number(e, shape.flip), "");
+		a = window ? add64(e, a, window) : a;
+		return (struct address){ ADDRESS_STRIDED, to_pointer(e, add64(e, a, i64_of(e, (uint64_t)offset))), shape.stride, access_bytes, shape.flip };
+	}
 	if (space == PTX_SPACE_SHARED_CLUSTER)
 		a = cluster_offset(e, a);
-	LLVMValueRef window = window_of(e, space);
 	if (window) {
 		window = splat(e, window);
 		a = add64(e, a, window_stride ? add64(e, window, lane_steps(e, window_stride)) : window);
 	}
 	if (offset)
 		a = add64(e, a, kbits(e, 64, (uint64_t)offset));
-	return (struct address){ ADDRESS_LANES, to_pointer(e, a), 0, access_bytes };
+	return (struct address){ ADDRESS_LANES, to_pointer(e, a), 0, access_bytes, 0 };
 }
 
 /* The lanes that take part and whose address is no multiple of the access's size: i1 or <w x i1>. */
@@ -217,12 +226,23 @@ static void check_alignment(struct emitter *e, struct address address, unsigned 
 	LLVMPositionBuilderAtEnd(e->b, after);
 }
 
-struct address emit_address(struct emitter *e, const struct ptx_operand *op, enum ptx_space space, unsigned access_bytes)
+static struct address checked_address(struct emitter *e, const struct ptx_operand *op, enum ptx_space space, unsigned access_bytes, bool any_order)
 {
-	struct address address = resolve(e, op, space, access_bytes);
-	if (e->ir->options.check_alignment && access_bytes > 1 && space != PTX_SPACE_PARAM)
+	bool check = e->ir->options.check_alignment && access_bytes > 1 && space != PTX_SPACE_PARAM; /* it names the lane */
+	struct address address = resolve(e, op, space, access_bytes, any_order && !check);
+	if (check)
 		check_alignment(e, address, access_bytes);
 	return address;
+}
+
+struct address emit_address(struct emitter *e, const struct ptx_operand *op, enum ptx_space space, unsigned access_bytes)
+{
+	return checked_address(e, op, space, access_bytes, false);
+}
+
+struct address emit_address_in_any_order(struct emitter *e, const struct ptx_operand *op, enum ptx_space space, unsigned access_bytes)
+{
+	return checked_address(e, op, space, access_bytes, true);
 }
 
 /* ---- accesses ---------------------------------------------------------------------------------------------------------- */
@@ -264,11 +284,6 @@ static LLVMValueRef or_scratch(struct emitter *e, LLVMValueRef condition, LLVMVa
 	if (condition && LLVMIsConstant(condition))
 		return LLVMIsNull(condition) ? e->state->scratch : pointer;
 	return condition ? LLVMBuildSelect(e->b, condition, pointer, e->state->scratch, "") : pointer;
-}
-
-static LLVMValueRef lane_number(struct emitter *e, unsigned lane)
-{
-	return LLVMConstInt(int_type(e, 32), lane, 0);
 }
 
 /* Which lanes take part is known now: those that do not need no place of their own. */
@@ -358,8 +373,30 @@ static LLVMValueRef load_scalar(struct emitter *e, struct address address, LLVMT
 	return plain_load(e, lane, or_scratch(e, e->mask, address.pointer), address.align, is_volatile);
 }
 
+/* Lane i becomes lane i ^ flip. */
+static LLVMValueRef flipped(struct emitter *e, LLVMValueRef v, unsigned flip)
+{
+	LLVMValueRef order[MAX_WIDTH];
+	for (unsigned i = 0; i < e->w; i++)
+		order[i] = lane_number(e, i ^ flip);
+	return LLVMBuildShuffleVector(e->b, v, LLVMGetUndef(LLVMTypeOf(v)), LLVMConstVector(order, e->w), "");
+}
+
+/* The same access in the order of memory, and the mask that belongs to it. */
+static struct address in_order(struct emitter *e, struct address address)
+{
+	e->mask = e->mask ? flipped(e, e->mask, address.flip) : NULL;
+	address.flip = 0;
+	return address;
+}
+
 LLVMValueRef load_lanes(struct emitter *e, struct address address, LLVMTypeRef lane, bool is_volatile)
 {
+	if (address.flip) {
+		LLVMValueRef mask = e->mask, v = load_lanes(e, in_order(e, address), lane, is_volatile);
+		e->mask = mask;
+		return flipped(e, v, address.flip);
+	}
 	unsigned bytes = type_bytes(lane), align = address.align < bytes ? address.align : bytes;
 	if (e->w == 1)
 		return load_scalar(e, address, lane, is_volatile);
@@ -431,6 +468,12 @@ static void store_contiguous(struct emitter *e, struct address address, LLVMValu
 
 void store_lanes(struct emitter *e, struct address address, LLVMValueRef value, bool is_volatile)
 {
+	if (address.flip) {
+		LLVMValueRef mask = e->mask;
+		store_lanes(e, in_order(e, address), flipped(e, value, address.flip), is_volatile);
+		e->mask = mask;
+		return;
+	}
 	LLVMTypeRef type = LLVMTypeOf(value);
 	if (e->w == 1) {
 		unsigned bytes = type_bytes(type), align = address.align < bytes ? address.align : bytes;

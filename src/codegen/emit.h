@@ -128,10 +128,13 @@ struct address {
 	LLVMValueRef pointer;  /* ONE, STRIDED: ptr, of lane 0; LANES: <w x ptr> (a ptr in scalar pieces, where kind is always ONE) */
 	int64_t stride;        /* STRIDED: bytes between lanes */
 	unsigned align;        /* bytes that pointer is known to be a multiple of (at least the access size, PTX 5.x) */
+	unsigned flip;         /* STRIDED: the lane is at the place of lane ^ flip (ir/bits.c); only of emit_address_in_any_order() */
 };
 LLVMValueRef local_window(struct emitter *e); /* i64 piece: where each lane's own local memory starts */
 /* Resolves [a+offset] in `space` to generic host pointers: shared and local windows added, parameters found. */
 struct address emit_address(struct emitter *e, const struct ptx_operand *op, enum ptx_space space, unsigned access_bytes);
+/* The same for load_lanes() and store_lanes() alone, which know of lanes that are side by side in another order. */
+struct address emit_address_in_any_order(struct emitter *e, const struct ptx_operand *op, enum ptx_space space, unsigned access_bytes);
 /* Memory of `address` as a piece of `lane` values; masked lanes are not touched and read as 0. `volatile_` also orders. */
 LLVMValueRef load_lanes(struct emitter *e, struct address address, LLVMTypeRef lane, bool is_volatile);
 void store_lanes(struct emitter *e, struct address address, LLVMValueRef value, bool is_volatile);

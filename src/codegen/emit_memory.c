@@ -106,7 +106,7 @@ void emit_ld(struct emitter *e, const struct ptx_instruction *in)
 		unsupported(e, "a load of %u elements", count);
 		return;
 	}
-	struct address address = emit_address(e, operand(e, 1), in->form->space, ptx_type_bits(type) / 8 * count);
+	struct address address = (count == 1 ? emit_address_in_any_order : emit_address)(e, operand(e, 1), in->form->space, ptx_type_bits(type) / 8 * count);
 	if (is_wide(e, type))
 		values[0] = e->target->hooks->wide(e, address.pointer, NULL, NULL, named_scope(e));
 	else
@@ -156,7 +156,7 @@ void emit_st(struct emitter *e, const struct ptx_instruction *in)
 	}
 	for (unsigned i = 0; i < count; i++)
 		values[i] = stored_bits(e, from->kind == PTX_OP_VECTOR ? &from->parts[i] : from, type);
-	struct address address = emit_address(e, operand(e, 0), in->form->space, ptx_type_bits(type) / 8 * count);
+	struct address address = (count == 1 ? emit_address_in_any_order : emit_address)(e, operand(e, 0), in->form->space, ptx_type_bits(type) / 8 * count);
 	if (has(e, MOD_release))
 		emit_memory_fence(e, LLVMAtomicOrderingRelease, has(e, MOD_cta));
 	if (is_wide(e, type))

@@ -4,7 +4,10 @@
  * the group's. Shapes carry how many low bits of the first lane's number are 0 (`zeros`; sums, products and shifts keep account of it, and
  * loops that step by blocks do not lose it). Where the numbers of all lanes stay below the first bit that may be set, nothing is carried
  * from the lanes' bits into the group's: a mask or a shift acts on each apart, and a bound that is a multiple too has all lanes on one
- * side. What is so only within each chunk makes a shape of chunks. */
+ * side. What is so only within each chunk makes a shape of chunks.
+ *
+ * t ^ j, which sorts and exchanges of lanes are made of, is a sum or a difference where j has none of the lanes' bits; where it has, and
+ * lanes stay within their chunk, it is the chunk's numbers in another order (`flip`): one vector access and a shuffle (address.c). */
 #include "ir/bits.h"
 
 #include "base/base.h"
@@ -100,6 +103,28 @@ bool ir_shape_or(struct ir_shape a, struct ir_shape b, struct lanes lanes, struc
 		return true;
 	}
 	return false;
+}
+
+void ir_shape_xor(struct ir_shape a, struct ir_shape b, struct lanes lanes, struct ir_shape *s)
+{
+	struct ir_shape index = is_constant(b) ? a : b, other = is_constant(b) ? b : a;
+	unsigned bits;
+	if (a.low >= 0 && b.low >= 0) {
+		int64_t most = a.high | b.high, high = 0;
+		while (high < most)
+			high = high << 1 | 1;
+		s->low = 0;
+		s->high = high < s->high ? high : s->high;
+	}
+	if (ir_shape_or(a, b, lanes, s) || !is_constant(other) || other.low < 0 || index.low < 0 || !lane_bits(index, lanes.width, true, &bits))
+		return;
+	/* stride * lane has the bits from the stride's up to `bits`, all of them where that is a power of 2 */
+	uint64_t own = (uint64_t)other.low & ((UINT64_C(1) << bits) - 1), stride = (uint64_t)index.stride;
+	if ((stride & (stride - 1)) || own % stride || own / stride >= lanes.width)
+		return;
+	s->kind = IR_VARYING;
+	s->stride = index.stride;
+	s->flip = (uint8_t)(own / stride);
 }
 
 bool ir_shape_shr(struct ir_shape a, struct ir_shape by, unsigned bits, bool is_signed, struct lanes lanes, struct ir_shape *s)

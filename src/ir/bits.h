@@ -13,6 +13,8 @@ unsigned ir_low_zeros(struct ir_shape s);
 /* Each sets the kind, stride and so on of `s`, which has its range already, where it knows better than "varying". */
 bool ir_shape_and(struct ir_shape a, struct ir_shape b, struct lanes lanes, struct ir_shape *s);
 bool ir_shape_or(struct ir_shape a, struct ir_shape b, struct lanes lanes, struct ir_shape *s); /* and of xor */
+/* Exclusive or: the range too. */
+void ir_shape_xor(struct ir_shape a, struct ir_shape b, struct lanes lanes, struct ir_shape *s);
 bool ir_shape_shr(struct ir_shape a, struct ir_shape by, unsigned bits, bool is_signed, struct lanes lanes, struct ir_shape *s);
 bool ir_shape_compare(const struct ptx_form *form, struct ir_shape a, struct ir_shape b, struct lanes lanes, struct ir_shape *s);
 

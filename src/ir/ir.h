@@ -35,7 +35,8 @@ struct ir_shape {
 	bool linear;     /* AFFINE: not only within each chunk, but all over the group */
 	bool exact;      /* AFFINE: holds bit for bit; else only where no lane's 32-bit index wraps: good for addresses alone */
 	uint8_t zeros;   /* integers: low bits known to be 0 (AFFINE: of the first lane of the group, or of each chunk where not linear) */
-	int64_t stride;  /* AFFINE */
+	uint8_t flip;    /* VARYING: not 0: within each chunk it is base + stride * (lane ^ flip), bit for bit (bits.c) */
+	int64_t stride;  /* AFFINE, or with a flip */
 	int64_t low, high; /* integers: every lane's value, as a signed number of its width, lies in [low, high] */
 };
 

@@ -28,7 +28,7 @@ static void print_shape(const struct ir_func *func, uint32_t value, struct text 
 		text_printf(out, "affine %" PRId64 "%s%s", v->shape.stride, v->shape.linear ? " all over" : "", v->shape.exact ? "" : " (address)");
 		break;
 	default:
-		text_printf(out, "varying");
+		text_printf(out, v->shape.flip ? "varying, %" PRId64 " * lane ^ %u" : "varying", v->shape.stride, v->shape.flip);
 	}
 	if (v->shape.high < INT32_MAX && v->shape.low > INT32_MIN)
 		text_printf(out, " [%" PRId64 ", %" PRId64 "]", v->shape.low, v->shape.high);

@@ -188,6 +188,7 @@ static struct ir_shape join(struct ir_shape a, struct ir_shape b)
 	s.zeros = fewer_zeros(a, b);
 	if (a.kind == IR_UNIFORM && b.kind == IR_UNIFORM)
 		return s;
+	s.flip = 0;
 	if (a.kind == IR_VARYING || b.kind == IR_VARYING || (a.kind == IR_UNIFORM ? 0 : a.stride) != (b.kind == IR_UNIFORM ? 0 : b.stride)) {
 		s.kind = IR_VARYING;
 		s.stride = 0;
@@ -251,6 +252,12 @@ static struct ir_shape shape_sum(struct ir_shape a, struct ir_shape b, int sign,
 		s.kind = a.kind == IR_UNIFORM && b.kind == IR_UNIFORM ? IR_UNIFORM : IR_AFFINE;
 		s.stride = (a.kind == IR_AFFINE ? a.stride : 0) + sign * (b.kind == IR_AFFINE ? b.stride : 0);
 		s.linear = is_linear(a) && is_linear(b);
+	} else if (a.flip && lane_constant(b) && b.exact) {
+		s.flip = a.flip;
+		s.stride = a.stride;
+	} else if (b.flip && lane_constant(a) && a.exact && sign > 0) {
+		s.flip = b.flip;
+		s.stride = b.stride;
 	}
 	if (sign > 0)
 		return with_range(s, (int128)a.low + b.low, (int128)a.high + b.high, bits);
@@ -273,6 +280,9 @@ static struct ir_shape shape_product(struct ir_shape a, struct ir_shape b, unsig
 		s.kind = IR_AFFINE;
 		s.stride = (int64_t)((uint64_t)b.stride * (uint64_t)a.low);
 		s.linear = b.linear;
+	} else if ((a.flip && is_constant(b)) || (b.flip && is_constant(a))) {
+		s.flip = a.flip | b.flip; /* a constant has none */
+		s.stride = (int64_t)((uint64_t)(a.flip ? a : b).stride * (uint64_t)(a.flip ? b : a).low);
 	}
 	unsigned zeros = ir_low_zeros(a) + ir_low_zeros(b);
 	s.zeros = (uint8_t)(zeros < 31 ? zeros : 31);
@@ -298,7 +308,10 @@ static struct ir_shape shape_widened(struct ir_shape a, unsigned from, bool is_s
 		a.high = highest(from);
 		if (a.kind == IR_AFFINE && a.stride)
 			a.kind = IR_VARYING;
+		a.flip = 0;
 	}
+	if (a.flip && (is_whole_range(a, from) || (!is_signed && a.low < 0)))
+		a.flip = 0;
 	if (!is_signed && a.low < 0) {
 		a.low = 0;
 		a.high = from >= 63 ? INT64_MAX : (INT64_C(1) << from) - 1;
@@ -456,8 +469,13 @@ static struct ir_shape shape_result(struct uniform *u, const struct ir_inst *ins
 		if (a[2].kind == IR_UNIFORM)
 			return join(a[0], a[1]);
 		return shape_pure(a, count, bits);
-	case SHAPE_or:
 	case SHAPE_xor:
+		if (bits >= 32 && !(is_constant(a[0]) && !a[0].low) && !(is_constant(a[1]) && !a[1].low)) {
+			struct ir_shape s = shape_pure(a, count, bits);
+			ir_shape_xor(a[0], a[1], lanes_of(u->func), &s);
+			return s;
+		} /* fall through */
+	case SHAPE_or:
 		for (int i = 0; i < 2; i++)
 			if (is_constant(a[i]) && !a[i].low)
 				return a[1 - i];
@@ -506,7 +524,7 @@ static struct ir_shape shape_result(struct uniform *u, const struct ir_inst *ins
 
 static bool is_same(struct ir_shape a, struct ir_shape b)
 {
-	return a.kind == b.kind && a.stride == b.stride && a.exact == b.exact && a.linear == b.linear && a.zeros == b.zeros && a.low == b.low &&
+	return a.kind == b.kind && a.stride == b.stride && a.flip == b.flip && a.exact == b.exact && a.linear == b.linear && a.zeros == b.zeros && a.low == b.low &&
 	       a.high == b.high;
 }
 
@@ -517,8 +535,10 @@ static void raise_value(struct uniform *u, uint32_t value, struct ir_shape s, bo
 	unsigned bits = ptx_type_bits(v->type);
 	if (s.low == s.high && bits <= 64)
 		s.kind = IR_UNIFORM; /* one number */
+	if (s.kind != IR_VARYING)
+		s.flip = 0;
 	if (s.kind != IR_AFFINE)
-		s.stride = 0, s.linear = s.kind == IR_UNIFORM;
+		s.stride = s.flip ? s.stride : 0, s.linear = s.kind == IR_UNIFORM;
 	s.zeros = (uint8_t)ir_low_zeros(s);
 	struct ir_shape old = v->shape;
 	if (!u->changes[value]) { /* the first time */
@@ -533,8 +553,8 @@ static void raise_value(struct uniform *u, uint32_t value, struct ir_shape s, bo
 		s.kind = IR_AFFINE, s.stride = old.stride;
 	if (old.kind == IR_AFFINE && s.kind == IR_AFFINE && old.stride != s.stride && u->changes[value] > 2)
 		s.kind = IR_VARYING;
-	if (s.kind == IR_VARYING)
-		s.stride = 0;
+	if (s.kind == IR_VARYING && (old.kind != IR_VARYING || old.flip != s.flip || old.stride != s.stride))
+		s.stride = 0, s.flip = 0;
 	s.exact = s.exact && old.exact;
 	s.linear = s.linear && is_linear(old);
 	s.zeros = fewer_zeros(s, old);
@@ -551,6 +571,7 @@ static void raise_value(struct uniform *u, uint32_t value, struct ir_shape s, bo
 	if (u->changes[value] > 12) {
 		s.kind = IR_VARYING;
 		s.stride = 0;
+		s.flip = 0;
 	}
 	if (is_same(s, old))
 		return;
@@ -609,7 +630,7 @@ static void visit_phi(struct uniform *u, const struct ir_block *b, const struct 
 		first = false;
 	}
 	if (b->join)
-		s.kind = IR_VARYING;
+		s.kind = IR_VARYING, s.flip = 0;
 	bool bounded = ir_counter_range(u->func, b, phi, &s.low, &s.high);
 	raise_value(u, phi->value, s, bounded);
 }
