@@ -138,11 +138,55 @@ static void test_pairs(void **state)
 	}
 }
 
+/* ---- two of a large kernel's four vectors (src/ir/build.c) ------------------------------------------------------------------------------ */
+
+static void append(char *text, const char *line, unsigned times)
+{
+	for (unsigned i = 0; i < times; i++)
+		strcat(text, line);
+}
+
+static void test_large_code(void **state)
+{
+	(void)state;
+	char *text = calloc(1, 64 << 10);
+	for (unsigned large = 0; large < 2; large++) {
+		strcpy(text, HEAD "ld.global.f32 %f1, [%rd4];\nbar.sync 0;\n");
+		append(text, "fma.rn.f32 %f1, %f1, %f1, %f1;\n", large ? 400 : 30);
+		strcat(text, "st.global.f32 [%rd5], %f1;\n" TAIL);
+		char *ir = dump(text, shape(256, 1, 0), "ir");
+		assert_line(ir, "kernel k", large ? "lanes 16" : "lanes 32");
+		free(ir);
+	}
+	free(text);
+}
+
+/* ---- lanes in another order (src/ir/bits.c, src/codegen/address.c) ------------------------------------------------------------------- */
+
+static void test_flipped_lanes(void **state)
+{
+	(void)state;
+	static const char exchange[] = HEAD "mov.u32 %r7, s;\nxor.b32 %r3, %r2, 5;\nshl.b32 %r4, %r3, 2;\nadd.s32 %r5, %r7, %r4;\nmul.wide.u32 %rd6, %r3, 4;\n"
+		"add.s64 %rd7, %rd1, %rd6;\nld.global.u32 %r6, [%rd7];\nst.shared.u32 [%r5], %r6;\nld.shared.u32 %r8, [%r5+0];\nst.global.u32 [%rd5], %r8;\n" TAIL;
+	char *ir = dump(exchange, shape(256, 1, 0), "ir"), *llvm = dump(exchange, shape(256, 1, 0), "llvm");
+	assert_line(ir, "= xor.b32", "1 * lane ^ 5");
+	assert_int_equal(count(ir, "4 * lane ^ 5"), 4); /* shl, add, mul.wide, add */
+	assert_int_equal(count(llvm, "load i32"), 0);
+	assert_int_equal(count(llvm, "store i32"), 0);
+	free(ir);
+	free(llvm);
+	/* data decide: each lane asks for itself */
+	ir = dump(HEAD "ld.global.u32 %r3, [%rd4];\nxor.b32 %r3, %r3, 5;\nst.global.u32 [%rd5], %r3;\n" TAIL, shape(256, 1, 0), "ir");
+	assert_int_equal(count(ir, "lane ^"), 0);
+	free(ir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_scattered_rounds), cmocka_unit_test(test_vector_rounds), cmocka_unit_test(test_grid_loop),
 		cmocka_unit_test(test_guard), cmocka_unit_test(test_no_vote), cmocka_unit_test(test_exits), cmocka_unit_test(test_pairs),
+		cmocka_unit_test(test_large_code), cmocka_unit_test(test_flipped_lanes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
