@@ -533,13 +533,74 @@ static bool flatten_control(struct walk *w, uint32_t *current, const struct ptx_
 	}
 }
 
+/* ---- what all threads read behind a barrier ---- */
+
+static bool is_fixed_shared(const struct ptx_instruction *in, unsigned operand)
+{
+	const struct ptx_operand *op = &in->operands[operand];
+	return op->kind == PTX_OP_ADDRESS && op->parts[0].kind == PTX_OP_SYMBOL;
+}
+
+static bool is_load_of_all(const struct ptx_instruction *in)
+{
+	return in->form->row->opcode_id == OP_ld && in->form->space == PTX_SPACE_SHARED && !in->guard && in->operand_count == 2 &&
+	       is_fixed_shared(in, 1);
+}
+
+static bool may_overwrite(const struct ptx_instruction *in, const struct ptx_instruction *load)
+{
+	if (!(in->form->row->flags & ISA_WRITES) || in->form->space != PTX_SPACE_SHARED || !in->operand_count)
+		return false;
+	unsigned at = in->form->row->opcode_id == OP_atom;
+	return at >= in->operand_count || !is_fixed_shared(in, at) || in->operands[at].parts[0].symbol == load->operands[1].parts[0].symbol;
+}
+
+/* Programs let each thread read a sum at one place behind a barrier and then use that place for the next sum, with no barrier in
+ * between: a race, but one that a GPU's warps, which leave a barrier at about the same time, never lose. Here one group of lanes goes on
+ * to the next barrier before another has left this one. So the barrier is there once more behind such loads. Returns the last of
+ * them; IR_NONE: there is nothing to do. */
+static uint32_t last_load_of_all(const struct walk *w, uint32_t barrier)
+{
+	enum { NEAR = 16 };
+	const struct ptx_function *function = w->function;
+	const struct ptx_instruction *in = &function->instructions[barrier], *load = NULL;
+	uint32_t last = IR_NONE, i = barrier + 1;
+	if (w->f->func->options.in_step || in->operand_count != 1 || in->operands[0].kind != PTX_OP_IMMEDIATE || ptx_has(in->form, MOD_arrive))
+		return IR_NONE;
+	for (; i < function->instruction_count && i < barrier + NEAR && w->block_at[i] == IR_NONE; i++) {
+		in = &function->instructions[i];
+		if (is_load_of_all(in)) {
+			load = in;
+			last = i;
+		} else if (!(in->form->row->flags & ISA_PURE) || in->form->row->flags & (ISA_BRANCH | ISA_CALL)) {
+			break;
+		}
+	}
+	for (i = last; load && i < function->instruction_count; i++) {
+		in = &function->instructions[i];
+		if (in->form->row->flags & ISA_BARRIER)
+			break;
+		if (may_overwrite(in, load))
+			return last;
+	}
+	return IR_NONE;
+}
+
+static uint32_t end_at_barrier(struct flatten *f, uint32_t current, const struct ptx_instruction *barrier)
+{
+	uint32_t behind = new_block(f);
+	jump(f, current, behind, barrier->location);
+	block_at(f, behind)->after_barrier = true;
+	return behind;
+}
+
 static bool flatten_function(struct flatten *f, uint32_t instance, uint32_t entry, uint32_t done, uint32_t depth)
 {
 	struct walk w = { .f = f, .collect = { .f = f, .instance = instance }, .function = f->instances.data[instance]->function,
 			  .instance = instance, .depth = depth, .exit = 1, .done = done };
 	const struct ptx_function *function = w.function;
 	mark_leaders(&w);
-	uint32_t current = entry;
+	uint32_t current = entry, barrier = 0, again = IR_NONE;
 	bool ok = true;
 	for (uint32_t i = 0; ok && i < function->instruction_count; i++) {
 		const struct ptx_instruction *in = &function->instructions[i];
@@ -557,10 +618,13 @@ static bool flatten_function(struct flatten *f, uint32_t instance, uint32_t entr
 		else
 			add_ptx(f, &w.collect, current, in, true);
 		if (in->form->row->flags & ISA_BARRIER && !in->guard) {
-			uint32_t behind = new_block(f);
-			jump(f, current, behind, in->location);
-			block_at(f, behind)->after_barrier = true;
-			current = behind;
+			current = end_at_barrier(f, current, in);
+			barrier = i;
+			again = last_load_of_all(&w, i);
+		} else if (i == again) {
+			in = &function->instructions[barrier];
+			add_ptx(f, &w.collect, current, in, true);
+			current = end_at_barrier(f, current, in);
 		}
 	}
 	uint32_t tail = w.block_at[function->instruction_count];
