@@ -1,6 +1,7 @@
 /* The functions of the device runtime (CUDA C++ Programming Guide, "CUDA Dynamic Parallelism"; their prototypes are in NVIDIA's
  * cuda_device_runtime_api.h). NVIDIA's library for them is linked into programs as machine code, sometimes as PTX: either way calls of
- * them go to the back end, as system calls do. */
+ * them go to the back end, as system calls do. What the library itself calls (cnp…, __cuda_syscall_cnpv2…) is behind them: no
+ * compiler emits such calls into a program, and a kernel that has one is refused by its name. */
 #ifndef DRAGOMAN_DEVICE_RUNTIME_H
 #define DRAGOMAN_DEVICE_RUNTIME_H
 
