@@ -260,7 +260,7 @@ static LLVMValueRef make_scratch(struct emitter *e)
 	return LLVMBuildCall2(e->b, type, hide, &own, 1, "scratch");
 }
 
-void begin_groups(struct emitter *e, LLVMBasicBlockRef from, LLVMBasicBlockRef after)
+void begin_groups(struct emitter *e, LLVMBasicBlockRef from, LLVMBasicBlockRef after, bool downwards)
 {
 	struct emitter_state *s = e->state;
 	LLVMTypeRef i32 = int_type(e, 32);
@@ -280,8 +280,17 @@ void begin_groups(struct emitter *e, LLVMBasicBlockRef from, LLVMBasicBlockRef a
 	LLVMPositionBuilderAtEnd(e->b, s->group_head);
 	e->first_thread = LLVMBuildPhi(e->b, i32, "first_thread");
 	LLVMPositionBuilderAtEnd(e->b, s->group_next);
-	LLVMValueRef next = LLVMBuildAdd(e->b, e->first_thread, LLVMConstInt(i32, e->lanes, 0), "");
-	LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntULT, next, s->thread_end, ""), s->group_head, after);
+	LLVMValueRef lanes = LLVMConstInt(i32, e->lanes, 0), next;
+	if (downwards) {
+		const uint32_t *block = e->ir->options.block;
+		first = LLVMConstInt(i32, (block[0] * block[1] * block[2] - 1) / e->lanes * e->lanes, 0);
+		next = LLVMBuildSub(e->b, e->first_thread, lanes, "");
+		LLVMValueRef last = LLVMBuildICmp(e->b, LLVMIntEQ, e->first_thread, LLVMConstInt(i32, 0, 0), "");
+		LLVMBuildCondBr(e->b, last, after, s->group_head);
+	} else {
+		next = LLVMBuildAdd(e->b, e->first_thread, lanes, "");
+		LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntULT, next, s->thread_end, ""), s->group_head, after);
+	}
 	LLVMValueRef values[2] = { first, next };
 	LLVMBasicBlockRef ways[2] = { from, s->group_next };
 	LLVMAddIncoming(e->first_thread, values, ways, 2);
@@ -332,7 +341,7 @@ static void begin_function(struct emitter *e)
 	LLVMPositionBuilderAtEnd(e->b, s->done);
 	LLVMBuildRetVoid(e->b);
 	if (is_kernel && !e->ir->region_count) {
-		begin_groups(e, s->prologue, s->done);
+		begin_groups(e, s->prologue, s->done, false);
 		return;
 	}
 	s->group_head = new_block(e, "group");

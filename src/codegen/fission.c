@@ -558,7 +558,7 @@ void fission_begin_region(struct emitter *e, uint32_t region)
 	s->group_next = f->entry[region];
 }
 
-static void begin_one_group(struct emitter *e, uint32_t group)
+static void begin_one_group(struct emitter *e, uint32_t copy, uint32_t group)
 {
 	struct emitter_state *s = e->state;
 	LLVMBasicBlockRef from = s->group_next;
@@ -567,7 +567,7 @@ static void begin_one_group(struct emitter *e, uint32_t group)
 	e->first_thread = i32(e, group * e->lanes);
 	LLVMPositionBuilderAtEnd(e->b, from);
 	LLVMBuildBr(e->b, s->group_head);
-	if (group + 1 == count_groups(e)) {
+	if (copy + 1 == count_groups(e)) {
 		LLVMPositionBuilderAtEnd(e->b, s->group_next);
 		LLVMBuildBr(e->b, s->fission->after);
 	}
@@ -582,10 +582,11 @@ bool fission_begin_groups(struct emitter *e, uint32_t copy)
 		return false;
 	s->node = e->ir->leaders[f->region];
 	memset(f->leave, 0, e->ir->region_count * sizeof *f->leave);
+	bool downwards = e->ir->blocks.data[s->node].downwards;
 	if (f->apart)
-		begin_one_group(e, copy);
+		begin_one_group(e, copy, downwards ? count_groups(e) - 1 - copy : copy);
 	else
-		begin_groups(e, f->entry[f->region], f->after);
+		begin_groups(e, f->entry[f->region], f->after, downwards);
 	f->context = group_context(e);
 	begin_masks(e, s->node);
 	read_needs(e, false);

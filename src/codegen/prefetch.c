@@ -1,4 +1,6 @@
-/* Loops that step over memory by more than the machine's prefetchers follow: loops over a grid, a row of 32 lanes here and the next
+/* What memory a kernel will read next, where the machine's prefetchers do not see it coming.
+ *
+ * Loops that step over memory by more than the machine's prefetchers follow: loops over a grid, a row of 32 lanes here and the next
  * one far away. Each round asks for what the next one will read: lanes side by side, at an address that goes on by a constant
  * (Mowry, Lam and Gupta, "Design and Evaluation of a Compiler Algorithm for Prefetching", 1992). */
 #include "codegen/memory.h"
@@ -8,8 +10,9 @@
 
 enum {
 	NEAREST = 8 << 10, /* bytes: nearer ones the machine finds itself, or they are in its caches */
+	BLOCKS_AHEAD = 2 << 10, /* bytes at least, from block to block */
 	LINE = 64,
-	DEEPEST = 6
+	DEEPEST = 8
 };
 
 static const struct ir_inst *definition(struct emitter *e, uint32_t value)
@@ -99,19 +102,92 @@ static bool find_step(struct emitter *e, const struct ir_loop *loop, uint32_t va
 	}
 }
 
+/* By how much the value is more in the next block along x; blocks that follow one another mostly run on one worker. */
+static bool find_block_step(struct emitter *e, uint32_t value, unsigned depth, int64_t *step);
+
+static bool operand_block_step(struct emitter *e, const struct ir_inst *inst, unsigned index, unsigned depth, int64_t *step)
+{
+	const struct ptx_operand *op = &inst->ptx->operands[index];
+	*step = op->kind == PTX_OP_SREG && op->sreg == SREG_ctaid && op->component <= 0;
+	if (op->kind != PTX_OP_REGISTER)
+		return op->kind == PTX_OP_IMMEDIATE || op->kind == PTX_OP_SREG;
+	for (unsigned u = 0; u < inst->use_count; u++)
+		if (inst->uses[u].operand == op)
+			return find_block_step(e, inst->uses[u].value, depth, step);
+	return false;
+}
+
+static bool find_block_step(struct emitter *e, uint32_t value, unsigned depth, int64_t *step)
+{
+	const struct ir_inst *inst = value == IR_NONE || e->ir->values.data[value].block == IR_NONE ? NULL : definition(e, value);
+	int64_t other, factor;
+	if (!inst || !depth || inst->op != IR_PTX || inst->ptx->guard || inst->def_count != 1)
+		return false;
+	*step = 0;
+	switch (inst->ptx->form->row->opcode_id) {
+	case OP_ld:
+		return inst->ptx->form->space == PTX_SPACE_PARAM;
+	case OP_add:
+	case OP_or:
+		if (!operand_block_step(e, inst, 1, depth - 1, step) || !operand_block_step(e, inst, 2, depth - 1, &other))
+			return false;
+		*step += other;
+		return true;
+	case OP_mul:
+	case OP_shl:
+		if (!operand_block_step(e, inst, 1, depth - 1, step) || !find_constant(e, inst, 2, &factor) || factor < 0 || factor > 1 << 16)
+			return false;
+		*step *= inst->ptx->form->row->opcode_id == OP_mul ? factor : INT64_C(1) << (factor & 31);
+		return true;
+	case OP_mad:
+		if (!operand_block_step(e, inst, 1, depth - 1, step) || !find_constant(e, inst, 2, &factor) || factor < 0 || factor > 1 << 16 ||
+		    !operand_block_step(e, inst, 3, depth - 1, &other))
+			return false;
+		*step = *step * factor + other;
+		return true;
+	case OP_cvt:
+	case OP_cvta:
+	case OP_mov:
+		return operand_block_step(e, inst, 1, depth - 1, step);
+	default:
+		return false;
+	}
+}
+
+/* Has an access shortly before, from the same base, asked for the line already? */
+static bool is_asked_for(struct emitter *e, const struct ptx_operand *op, uint32_t base)
+{
+	const struct ir_block *b = &e->ir->blocks.data[e->state->node];
+	for (const struct ir_inst *i = b->insts.data; i < e->inst; i++) {
+		if (i->op != IR_PTX || i->ptx->form->row->opcode_id != e->inst->ptx->form->row->opcode_id)
+			continue;
+		const struct ptx_operand *other = &i->ptx->operands[op - e->inst->ptx->operands];
+		for (unsigned u = 0; u < i->use_count; u++)
+			if (other->kind == PTX_OP_ADDRESS && i->uses[u].operand == &other->parts[0] && i->uses[u].value == base &&
+			    other->offset - op->offset < LINE && op->offset - other->offset < LINE)
+				return true;
+	}
+	return false;
+}
+
 void prefetch_next(struct emitter *e, const struct ptx_operand *op, struct address address)
 {
 	const struct ir_block *b = &e->ir->blocks.data[e->state->node];
 	int64_t step = 0, bytes = address.stride * e->width;
-	if (!b->fast || b->loop == IR_NONE || address.kind != ADDRESS_STRIDED || bytes <= 0 || bytes > LINE || e->mask ||
+	bool of_loop = b->fast && b->loop != IR_NONE, of_block = b->loop == IR_NONE && e->state->fission && e->ir->options.block[0];
+	if (!(of_loop || of_block) || address.kind != ADDRESS_STRIDED || bytes <= 0 || bytes > LINE || e->mask ||
 	    (int64_t)e->chunk * bytes % LINE || op->kind != PTX_OP_ADDRESS || op->parts[0].kind != PTX_OP_REGISTER)
 		return;
 	for (unsigned u = 0; u < e->inst->use_count; u++)
 		if (e->inst->uses[u].operand == &op->parts[0] &&
-		    !find_step(e, &e->ir->loops.data[b->loop], e->inst->uses[u].value, DEEPEST, &step))
+		    !(of_loop ? find_step(e, &e->ir->loops.data[b->loop], e->inst->uses[u].value, DEEPEST, &step) :
+				(find_block_step(e, e->inst->uses[u].value, DEEPEST, &step) && !is_asked_for(e, op, e->inst->uses[u].value))))
 			return;
-	if (step < NEAREST && step > -NEAREST)
+	const uint32_t *block = e->ir->options.block;
+	if (of_loop ? step < NEAREST && step > -NEAREST : step != address.stride * (int64_t)block[0] || block[1] * block[2] != 1)
 		return;
+	for (int64_t near = step; of_block && step < BLOCKS_AHEAD;)
+		step += near;
 	LLVMTypeRef i32 = int_type(e, 32), pointer = ptr_type(e);
 	LLVMValueRef offset = LLVMConstInt(int_type(e, 64), (uint64_t)step, true);
 	LLVMValueRef args[4] = { LLVMBuildGEP2(e->b, int_type(e, 8), address.pointer, &offset, 1, ""), LLVMConstInt(i32, 0, 0),

@@ -135,8 +135,9 @@ bool ends_of_branch(struct emitter *e, uint32_t condition, bool negated, LLVMVal
 /* lane_loop.c: IR_LANE_… */
 void emit_lane_op(struct emitter *e);
 
-/* codegen.c: a loop over the groups of the block, come to from `from`; the builder then stands in it. */
-void begin_groups(struct emitter *e, LLVMBasicBlockRef from, LLVMBasicBlockRef after);
+/* codegen.c: a loop over the groups of the block, come to from `from`; the builder then stands in it. downwards: the last one first, where
+ * the block's shape is known. */
+void begin_groups(struct emitter *e, LLVMBasicBlockRef from, LLVMBasicBlockRef after, bool downwards);
 
 /* fission.c */
 bool fission_prepare(struct emitter *e);                 /* false: barriers must switch fibers after all */

@@ -166,6 +166,8 @@ struct ir_func *ir_build(struct arena *arena, const struct ptx_module *module, c
 		build_again(func);
 	if (ir_may_have_regions(func))
 		ir_find_regions(func);
+	if (ir_drop_barriers(func))
+		ir_find_regions(func);
 	jam(func);
 	pair(func);
 	return func;

@@ -8,6 +8,7 @@
  *                    nan.c       which floats' NaNs are not the GPU's yet
  *                    progress.c  loops that wait for other threads
  *                    region.c    the parts of a kernel between barriers
+ *                    barrier.c   … which barriers need not be kept; each.c: what each thread computes from its number
  *     ir_leave_at_once()   exits.c     what is done behind a loop's many exits, in front of them
  *     ir_keep_together()   together.c   fast copies of parts where lanes nearly always go the same way
  *     ir_jam_lanes()   jam.c       several warps together, where loops do little
@@ -142,6 +143,7 @@ struct ir_block {
 	bool fast, rare;            /* a copy for when lanes stay together; what there is such a copy of (together.c) */
 	bool one_lane;              /* in a lane loop: it is one lane that runs it, and no others join it */
 	bool after_barrier;         /* what follows a barrier: its only predecessor ends with one */
+	bool downwards;             /* groups go through the block's region the last one first (barrier.c) */
 	uint32_t region;            /* number in func->leaders; IR_NONE: the exit, or the kernel has no regions */
 	struct ptx_location location; /* of the terminator */
 	uint32_t order;             /* position in func->order */
@@ -180,6 +182,7 @@ struct ir_func {
 	bool alone;                    /* a block is one group: it meets nobody at a barrier */
 	uint32_t *leaders;             /* blocks that regions begin with: [0] is the entry */
 	uint32_t region_count;         /* 0: barriers switch fibers */
+	uint32_t barriers_dropped;     /* that regions need not end at (barrier.c) */
 	bool lane_loops;               /* there are such */
 	uint32_t array_count;          /* of theirs */
 	const char *apart;             /* options.in_step: why the threads of a warp cannot run so; NULL: they can */
@@ -226,6 +229,8 @@ void ir_add_preheaders(struct ir_func *func);
 bool ir_may_have_regions(const struct ir_func *func);
 void ir_analyze_block(struct ir_func *func);
 void ir_find_regions(struct ir_func *func);
+/* Takes barriers away that regions need not end at: true where it did, and regions must be found again. */
+bool ir_drop_barriers(struct ir_func *func);
 void ir_mark_raw_nans(struct ir_func *func);
 /* Is the instruction's one result, of 32 bits, one of its operands as it is? */
 bool ir_copies_bits(const struct ir_func *func, const struct ir_inst *inst);

@@ -87,6 +87,8 @@ void ir_print(const struct ir_func *func, struct text *out)
 	text_printf(out, "kernel %s: lanes %u, width %u, shared %u, local %u", func->kernel->symbol.name, func->lanes, func->width,
 		    func->shared_bytes, func->local_bytes);
 	if (func->flags_used & ISA_BARRIER) {
+		if (func->barriers_dropped)
+			text_printf(out, ", %u barriers dropped", func->barriers_dropped);
 		if (func->region_count)
 			text_printf(out, ", %u regions between barriers", func->region_count);
 		else
@@ -101,7 +103,7 @@ void ir_print(const struct ir_func *func, struct text *out)
 				    func->loops.data[b->loop].divergent ? ", divergent" : "",
 				    func->loops.data[b->loop].waits ? ", waits" : func->loops.data[b->loop].irreducible ? ", irreducible" : "");
 		if (func->region_count && b->region != IR_NONE && func->leaders[b->region] == func->order[i])
-			text_printf(out, " region %u", b->region);
+			text_printf(out, " region %u%s", b->region, b->downwards ? " downwards" : "");
 		text_printf(out, "%s:\n", b->join ? " join" : b->one_lane ? " one lane" : "");
 		for (size_t p = 0; p < b->phis.count; p++) {
 			size_t start = out->count;

@@ -193,6 +193,7 @@ static void number_regions(struct ir_func *func, const bool *leader, const uint3
 
 void ir_find_regions(struct ir_func *func)
 {
+	func->region_count = 0;
 	if (!barriers_are_whole(func) || !loops_are_simple(func))
 		return;
 	bool *leader = calloc(func->blocks.count, 1);

@@ -142,6 +142,58 @@ static void test_conditions_are_remade(void **state)
 	outcome_fini(&o);
 }
 
+/* A part reads what threads before it hold, the next one changes its own: one loop over the groups, the last one first, and what was read is
+ * never in memory (src/ir/barrier.c). */
+#define SCAN(offset, past)                                                                                                \
+	"ld.global.u32 %r5, [%rd4];\nst.shared.u32 [%r4], %r5;\nbar.sync 0;\nmov.u32 %r6, 0;\n"                          \
+	"setp." past " %p1, %r2, 64;\n@%p1 ld.shared.u32 %r6, [%r4+" offset "];\nbar.sync 0;\nld.shared.u32 %r7, [%r4];\n"  \
+	"add.u32 %r7, %r7, %r6;\nst.shared.u32 [%r4], %r7;\nbar.sync 0;\nld.shared.u32 %r5, [%r4];\nst.global.u32 [%rd5], %r5;\n"
+
+static void test_dropped_barriers(void **state)
+{
+	(void)state;
+	struct outcome o = compile(HEAD SCAN("-256", "ge.u32") TAIL, shape(256));
+	assert_non_null(strstr(o.ir, "1 barriers dropped, 3 regions"));
+	assert_non_null(strstr(o.ir, "region 1 downwards"));
+	assert_int_equal(o.info.context_bytes, 0);
+	outcome_fini(&o);
+	o = compile(HEAD SCAN("256", "lt.u32") TAIL, shape(128)); /* what threads behind hold: upwards */
+	assert_non_null(strstr(o.ir, "1 barriers dropped, 3 regions"));
+	assert_null(strstr(o.ir, "downwards"));
+	outcome_fini(&o);
+	/* 64 threads before and, for half of them, behind: nobody may go first */
+	o = compile(HEAD "xor.b32 %r8, %r2, 64;\nshl.b32 %r8, %r8, 2;\nmov.u32 %r9, s;\nadd.u32 %r8, %r9, %r8;\n"
+			 "ld.global.u32 %r5, [%rd4];\nst.shared.u32 [%r4], %r5;\nbar.sync 0;\nld.shared.u32 %r6, [%r8];\nbar.sync 0;\n"
+			 "ld.shared.u32 %r7, [%r4];\nadd.u32 %r7, %r7, %r6;\nst.shared.u32 [%r4], %r7;\n" TAIL, shape(256));
+	assert_null(strstr(o.ir, "dropped"));
+	outcome_fini(&o);
+	/* anywhere, for all that is known */
+	o = compile(HEAD "ld.global.u32 %r8, [%rd4];\nand.b32 %r8, %r8, 1020;\nmov.u32 %r9, s;\nadd.u32 %r8, %r9, %r8;\n"
+			 "st.shared.u32 [%r4], %r2;\nbar.sync 0;\nld.shared.u32 %r6, [%r8];\nbar.sync 0;\n"
+			 "ld.shared.u32 %r7, [%r4];\nadd.u32 %r7, %r7, %r6;\nst.shared.u32 [%r4], %r7;\n" TAIL, shape(256));
+	assert_null(strstr(o.ir, "dropped"));
+	outcome_fini(&o);
+	/* and where the block's shape is not known */
+	o = compile(HEAD SCAN("-256", "ge.u32") TAIL, shape(0));
+	assert_null(strstr(o.ir, "dropped"));
+	outcome_fini(&o);
+}
+
+/* Blocks in a row read memory in a row, and compute in between: each asks for what the next but one will read (src/codegen/prefetch.c). */
+static void test_next_block_is_fetched(void **state)
+{
+	(void)state;
+	static const char at[] = "mov.u32 %r8, %ctaid.x;\nshl.b32 %r8, %r8, 8;\nadd.s32 %r8, %r8, %r2;\nmul.wide.s32 %rd6, %r8, 4;\nadd.s64 %rd4, %rd1, %rd6;\n";
+	char text[4000];
+	snprintf(text, sizeof text, "%s%s%s", HEAD, at, SCAN("-256", "ge.u32") TAIL);
+	struct outcome o = compile(text, shape(256));
+	assert_int_equal(count(o.llvm, "call void @llvm.prefetch"), 2); /* a warp's two lines */
+	outcome_fini(&o);
+	o = compile(text, shape(128)); /* its blocks are not side by side */
+	assert_int_equal(count(o.llvm, "call void @llvm.prefetch"), 0);
+	outcome_fini(&o);
+}
+
 /* Threads that have left do not keep the others from being cut. */
 static void test_early_exit(void **state)
 {
@@ -221,6 +273,7 @@ int main(void)
 		cmocka_unit_test(test_reduction),    cmocka_unit_test(test_one_group),        cmocka_unit_test(test_fibers),
 		cmocka_unit_test(test_masks_end),    cmocka_unit_test(test_indices_are_small),
 		cmocka_unit_test(test_rounds_of_reductions), cmocka_unit_test(test_conditions_are_remade),
+		cmocka_unit_test(test_dropped_barriers), cmocka_unit_test(test_next_block_is_fetched),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

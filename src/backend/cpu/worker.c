@@ -17,6 +17,9 @@ enum {
 	THREAD_STACK = 128 << 10,  /* of a group of one thread */
 	STAGGER = 192              /* bytes between stack tops, modulo a page: else all would share cache sets */
 };
+/* A page in front of the window, to be read: lanes that take no part may point there (s[t - 1] of lane 0), and a masked load that looks at a
+ * page that is not there takes the processor hundreds of cycles, though it reads nothing of it. */
+#define SHARED_FRONT ((size_t)4096)
 #define SHARED_RESERVE ((size_t)4 << 30) /* every 32-bit shared address is ours: those past the window fault */
 
 /* ---- floating-point environment: what PTX assumes, whatever the host thread has set ------------ */
@@ -129,11 +132,14 @@ static bool map_shared(struct block_run *run)
 {
 	/* Address space is all that this takes; where even that is limited, just the window and its guard. */
 	for (size_t bytes = SHARED_RESERVE; bytes > SHARED_WINDOW; bytes = bytes == SHARED_RESERVE ? SHARED_WINDOW + GUARD : 0) {
-		run->shared_map = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		run->shared_map = mmap(NULL, bytes + SHARED_FRONT, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 		if (run->shared_map == MAP_FAILED)
 			continue;
-		run->shared_map_bytes = bytes;
-		return !mprotect(run->shared_map, SHARED_WINDOW, PROT_READ | PROT_WRITE);
+		run->shared_map_bytes = bytes + SHARED_FRONT;
+		if (mprotect(run->shared_map, SHARED_FRONT, PROT_READ))
+			return false;
+		(void)*(volatile uint8_t *)run->shared_map; /* now it is there */
+		return !mprotect(run->shared_map + SHARED_FRONT, SHARED_WINDOW, PROT_READ | PROT_WRITE);
 	}
 	run->shared_map = NULL;
 	return false;
@@ -354,7 +360,7 @@ bool cpu_run_bind(struct block_run *run, struct launch *launch, struct fiber *ho
 	memcpy(block->block, launch->abi.block, sizeof block->block);
 	memcpy(block->grid, launch->abi.grid, sizeof block->grid);
 	block->thread_count = threads;
-	block->shared = run->shared_map;
+	block->shared = run->shared_map + SHARED_FRONT;
 	block->cluster_rank = 0;
 	block->cluster_window = SHARED_WINDOW;
 	run->units = (uint32_t)align_up(threads, WARP);
