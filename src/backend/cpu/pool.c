@@ -650,23 +650,30 @@ bool cpu_pool_init(struct pool *pool, int size)
 void cpu_pool_fini(struct device *device)
 {
 	struct pool *pool = &device->pool;
+	bool gone = cpu_pool_gone();
+	int started = 0;
 	atomic_store(&pool->stop, true);
-	int started = cpu_pool_gone() ? 0 : atomic_load(&pool->started);
+	if (!gone) {
+		pthread_mutex_lock(&pool->start_lock); /* a worker that is being started counts, and no other is started now */
+		started = atomic_load(&pool->started);
+		pthread_mutex_unlock(&pool->start_lock);
+	}
 	for (int i = 0; i < started; i++) {
 		atomic_store(&pool->worker[i]->wake, 1);
 		cpu_futex_wake(&pool->worker[i]->wake, 1);
 	}
-	for (int i = 0; i < started; i++) {
+	for (int i = 0; i < started; i++)
 		pthread_join(pool->worker[i]->thread, NULL);
-		cpu_worker_fini(pool->worker[i]);
-		free(pool->worker[i]);
-	}
-	if (!cpu_pool_gone()) {
+	if (!gone) {
 		pthread_mutex_lock(&pool->host_lock);
 		pthread_cond_broadcast(&pool->host_wake);
 		pthread_mutex_unlock(&pool->host_lock);
 		for (int i = 0; i < pool->host_count; i++)
 			pthread_join(pool->host_thread[i], NULL);
+	}
+	for (int i = 0; i < started; i++) { /* only now: until it ended, each might wake another */
+		cpu_worker_fini(pool->worker[i]);
+		free(pool->worker[i]);
 	}
 	while (pool->made_helpers) {
 		struct worker *worker = pool->made_helpers;
