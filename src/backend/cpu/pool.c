@@ -650,10 +650,10 @@ bool cpu_pool_init(struct pool *pool, int size)
 void cpu_pool_fini(struct device *device)
 {
 	struct pool *pool = &device->pool;
-	bool gone = cpu_pool_gone();
+	bool none = cpu_pool_gone(); /* no threads, in a child of a process that had them */
 	int started = 0;
 	atomic_store(&pool->stop, true);
-	if (!gone) {
+	if (!none) {
 		pthread_mutex_lock(&pool->start_lock); /* a worker that is being started counts, and no other is started now */
 		started = atomic_load(&pool->started);
 		pthread_mutex_unlock(&pool->start_lock);
@@ -664,7 +664,7 @@ void cpu_pool_fini(struct device *device)
 	}
 	for (int i = 0; i < started; i++)
 		pthread_join(pool->worker[i]->thread, NULL);
-	if (!gone) {
+	if (!none) {
 		pthread_mutex_lock(&pool->host_lock);
 		pthread_cond_broadcast(&pool->host_wake);
 		pthread_mutex_unlock(&pool->host_lock);
