@@ -1,6 +1,8 @@
 /* From a kernel to analysed SSA: the order of the steps, and how many lanes run together. */
 #include "ir/flatten.h"
 
+#include "isa_mods.h"
+
 #include <stdlib.h>
 
 /* Instructions times chunks above which compiling a kernel as vectors takes longer than most programs run it for: such
@@ -83,6 +85,61 @@ static void jam(struct ir_func *func)
 		take_lanes(func, before);
 }
 
+static const struct ir_inst *defined_by(const struct ir_func *func, uint32_t value)
+{
+	const struct ir_value *v = value == IR_NONE ? NULL : &func->values.data[value];
+	return v && v->block != IR_NONE && v->inst != IR_NONE ? &func->blocks.data[v->block].insts.data[v->inst] : NULL;
+}
+
+/* Does the branch single out one lane by its number, as `if (threadIdx.x == 0)` does? */
+static bool picks_a_lane(const struct ir_func *func, const struct ir_block *b)
+{
+	const struct ir_inst *inst = b->end == IR_END_BRANCH ? defined_by(func, b->condition) : NULL;
+	if (!inst || inst->op != IR_PTX || inst->ptx->form->row->opcode_id != OP_setp)
+		return false;
+	bool lane = false;
+	for (unsigned u = 0; u < inst->use_count; u++) {
+		struct ir_shape shape = inst->uses[u].value == IR_NONE ? (struct ir_shape){ .kind = IR_UNIFORM } : func->values.data[inst->uses[u].value].shape;
+		if (shape.kind == IR_VARYING)
+			return false;
+		lane |= shape.kind == IR_AFFINE && shape.linear && shape.stride;
+	}
+	return lane && (ptx_has(inst->ptx->form, MOD_eq) || ptx_has(inst->ptx->form, MOD_ne));
+}
+
+static bool is_of_others(const struct ir_inst *inst)
+{
+	enum ptx_space space = inst->op == IR_PTX ? inst->ptx->form->space : PTX_SPACE_PARAM;
+	return space == PTX_SPACE_GLOBAL || space == PTX_SPACE_SHARED || space == PTX_SPACE_GENERIC;
+}
+
+/* Do all lanes write, and one that is singled out then read? With nothing in between that is a race, but not one that a warp in step loses,
+ * and programs rely on it. A vector of eight lanes would go on before the others have written. */
+static bool hands_over(const struct ir_func *func)
+{
+	bool written = false, picked = false;
+	for (uint32_t i = 0; i < func->order_count; i++) {
+		const struct ir_block *b = &func->blocks.data[func->order[i]];
+		for (size_t j = 0; j < b->insts.count; j++) {
+			uint32_t flags = b->insts.data[j].op == IR_PTX ? b->insts.data[j].ptx->form->row->flags : 0;
+			if (flags & ISA_READS && picked && is_of_others(&b->insts.data[j]))
+				return true;
+			written |= flags & ISA_WRITES && is_of_others(&b->insts.data[j]);
+		}
+		picked |= written && picks_a_lane(func, b);
+	}
+	return false;
+}
+
+static void keep_warps(struct ir_func *func)
+{
+	uint32_t threads = func->options.block[0] * func->options.block[1] * func->options.block[2];
+	if (func->options.lanes || func->lanes == 1 || func->lanes != func->width || (threads && threads <= func->width) ||
+	    count_instructions(func) * 32 / func->width > LARGEST_VECTOR_CODE || !hands_over(func))
+		return;
+	take_lanes(func, 32);
+}
+
 static void pair(struct ir_func *func)
 {
 	unsigned lanes = ir_paired_lanes(func);
@@ -154,6 +211,7 @@ struct ir_func *ir_build(struct arena *arena, const struct ptx_module *module, c
 		ir_choose_lanes(func);
 		ir_analyze(func);
 	}
+	keep_warps(func);
 	if (ir_leave_at_once(func))
 		build_again(func);
 	bool small = count_instructions(func) <= SMALL_CODE;

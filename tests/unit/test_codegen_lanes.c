@@ -180,12 +180,35 @@ static void test_wmma(void **state)
 	free(llvm);
 }
 
+/* What all lanes write and a lane that is singled out then reads, with nothing in between: a warp is one group, as programs expect. */
+static void test_handed_over(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text, *lanes;
+	} rows[] = {
+		{ HEAD "st.global.u32 [%rd4], %r2;\nsetp.ne.s32 %p1, %r2, 0;\n@%p1 bra done;\nld.global.u32 %r3, [%rd1+124];\nst.global.u32 [%rd2], %r3;\ndone: " TAIL,
+		  "lanes 32," },
+		/* which lanes is for data to say */
+		{ HEAD "ld.global.u32 %r3, [%rd4];\nst.global.u32 [%rd5], %r2;\nsetp.ne.s32 %p1, %r3, 0;\n@%p1 bra done;\nld.global.u32 %r3, [%rd4+124];\n"
+		       "st.global.u32 [%rd5], %r3;\ndone: " TAIL, "lanes 8," },
+		/* nothing is read then */
+		{ HEAD "st.global.u32 [%rd4], %r2;\nsetp.ne.s32 %p1, %r2, 0;\n@%p1 bra done;\nst.global.u32 [%rd2], %r1;\ndone: " TAIL, "lanes 8," },
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		char *ir = dump(rows[i].text, shape(256, 1, 0), "ir");
+		assert_line(ir, "kernel k:", rows[i].lanes);
+		free(ir);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lane_and_warp), cmocka_unit_test(test_zeros_in_loops), cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_joined_bits), cmocka_unit_test(test_warp_sum), cmocka_unit_test(test_rounded_down), cmocka_unit_test(test_jam),
 		cmocka_unit_test(test_wmma),
+		cmocka_unit_test(test_handed_over),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
