@@ -8,9 +8,6 @@
 /* Instructions times chunks above which compiling a kernel as vectors takes longer than most programs run it for: such
  * kernels (sorts and look-back scans with everything unrolled) get the scalar form. */
 enum { LARGEST_VECTOR_CODE = 16000, SMALL_CODE = 40 };
-/* Instructions times chunks above which a group is two vectors, not a whole warp, where barriers alone ask for one: code for four takes
- * twice as long to make, and by then there is enough in each for the processor to go on with. */
-enum { LARGE_CODE = 1500 };
 
 static size_t count_instructions(const struct ir_func *func)
 {
@@ -34,10 +31,7 @@ void ir_choose_lanes(struct ir_func *func)
 		lanes = 1; /* what is called runs a thread at a time, and may meet other threads */
 	if (!lanes)
 		lanes = func->flags_used & meets ? 32 : width;
-	size_t count = options->lanes ? 0 : count_instructions(func);
-	if (lanes == 32 && width == 8 && count * lanes / width > LARGE_CODE && !(func->flags_used & ISA_CONVERGENT) && !options->fibers)
-		lanes = 2 * width;
-	if (count * lanes / width > LARGEST_VECTOR_CODE)
+	if (!options->lanes && count_instructions(func) * lanes / width > LARGEST_VECTOR_CODE)
 		lanes = 1;
 	if (lanes == 1)
 		width = 1;

@@ -138,29 +138,6 @@ static void test_pairs(void **state)
 	}
 }
 
-/* ---- two of a large kernel's four vectors (src/ir/build.c) ------------------------------------------------------------------------------ */
-
-static void append(char *text, const char *line, unsigned times)
-{
-	for (unsigned i = 0; i < times; i++)
-		strcat(text, line);
-}
-
-static void test_large_code(void **state)
-{
-	(void)state;
-	char *text = calloc(1, 64 << 10);
-	for (unsigned large = 0; large < 2; large++) {
-		strcpy(text, HEAD "ld.global.f32 %f1, [%rd4];\nbar.sync 0;\n");
-		append(text, "fma.rn.f32 %f1, %f1, %f1, %f1;\n", large ? 400 : 30);
-		strcat(text, "st.global.f32 [%rd5], %f1;\n" TAIL);
-		char *ir = dump(text, shape(256, 1, 0), "ir");
-		assert_line(ir, "kernel k", large ? "lanes 16" : "lanes 32");
-		free(ir);
-	}
-	free(text);
-}
-
 /* ---- lanes in another order (src/ir/bits.c, src/codegen/address.c) ------------------------------------------------------------------- */
 
 static void test_flipped_lanes(void **state)
@@ -186,7 +163,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_scattered_rounds), cmocka_unit_test(test_vector_rounds), cmocka_unit_test(test_grid_loop),
 		cmocka_unit_test(test_guard), cmocka_unit_test(test_no_vote), cmocka_unit_test(test_exits), cmocka_unit_test(test_pairs),
-		cmocka_unit_test(test_large_code), cmocka_unit_test(test_flipped_lanes),
+		cmocka_unit_test(test_flipped_lanes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
