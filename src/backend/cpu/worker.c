@@ -14,7 +14,7 @@
 enum {
 	MAIN_STACK = 8 << 20,
 	GROUP_STACK = 2 << 20,     /* reserved, not used: kernels with many fragments have frames of half a megabyte */
-	THREAD_STACK = 128 << 10,  /* of a group of one thread */
+	THREAD_STACK = 512 << 10,  /* of a group of one thread; what is unrolled thousands of times has frames of a hundred kilobytes and more */
 	STAGGER = 192              /* bytes between stack tops, modulo a page: else all would share cache sets */
 };
 /* A page in front of the window, to be read: lanes that take no part may point there (s[t - 1] of lane 0), and a masked load that looks at a
