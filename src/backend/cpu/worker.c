@@ -17,8 +17,8 @@ enum {
 	THREAD_STACK = 512 << 10,  /* of a group of one thread; what is unrolled thousands of times has frames of a hundred kilobytes and more */
 	STAGGER = 192              /* bytes between stack tops, modulo a page: else all would share cache sets */
 };
-/* A page in front of the window, to be read: lanes that take no part may point there (s[t - 1] of lane 0), and a masked load that looks at a
- * page that is not there takes the processor hundreds of cycles, though it reads nothing of it. */
+/* A page in front of the window, to be read: lanes that take no part may point there (s[t - 1] of lane 0), and processors are said to take
+ * long over a masked load beside a page that is not there, though it reads nothing of it. (No gain was measured on the table's scan.) */
 #define SHARED_FRONT ((size_t)4096)
 #define SHARED_RESERVE ((size_t)4 << 30) /* every 32-bit shared address is ours: those past the window fault */
 
