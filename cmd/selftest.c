@@ -292,7 +292,6 @@ static void try_ptx(struct run *run)
 	}
 	/* Some minutes' worth; the form that GPUs have. */
 	setenv("RUN_PTX_EVERY", "8", 0);
-	setenv("RUN_PTX_REFUSED", ".b128", 0);
 	if (device && strcmp(device, "cpu"))
 		setenv("RUN_PTX_MODES", "1:0:2", 0);
 	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
