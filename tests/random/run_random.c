@@ -12,7 +12,7 @@
  *     --timeout S          seconds that a program may take in one form (a miscompiled loop need not end)
  *     --jobs N             processes
  *     --check              the interpreter alone: is the program valid?
- *     --compile            compile only, every kernel of any PTX (--pick: at most N of a file): an internal error is a failure, what is
+ *     --compile            compile only, every kernel of any PTX (--pick: N of a file, spread over it): an internal error is a failure, what is
  *                          not supported yet is not
  *     --dump               print the words that differ
  * Exit status: 0 all agree, 1 some differ or fail, 2 some programs are invalid (and none differs). */
@@ -321,6 +321,11 @@ static bool compile_kernel(struct runner *r, const struct ptx_module *ptx, const
 	return good;
 }
 
+static bool is_kernel(const struct ptx_function *function)
+{
+	return function->is_entry && !function->is_declaration;
+}
+
 static enum outcome compile_all(struct runner *r, const char *path)
 {
 	struct ptx_diagnostic diagnostic = { 0 };
@@ -328,12 +333,14 @@ static enum outcome compile_all(struct runner *r, const char *path)
 	char *text = read_file(path, &length);
 	struct ptx_module *ptx = text ? ptx_parse(text, length, path, &diagnostic) : NULL;
 	bool good = true;
-	unsigned kernels = 0;
+	size_t kernels = 0, seen = 0;
+	for (size_t i = 0; ptx && i < ptx->functions.count; i++)
+		kernels += is_kernel(ptx->functions.data[i]);
 	for (size_t i = 0; ptx && i < ptx->functions.count; i++) {
 		const struct ptx_function *function = ptx->functions.data[i];
-		if (!function->is_entry || function->is_declaration || (r->options->pick && kernels == r->options->pick))
+		size_t pick = r->options->pick && r->options->pick < kernels ? r->options->pick : kernels;
+		if (!is_kernel(function) || seen++ * pick % kernels >= pick)
 			continue;
-		kernels++;
 		for (unsigned f = 0; f < r->options->form_count; f++)
 			good = compile_kernel(r, ptx, function, &r->options->forms[f]) && good;
 	}
