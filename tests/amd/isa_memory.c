@@ -175,10 +175,34 @@ static uint32_t pk_add(uint32_t a, uint32_t b, bool bfloat)
 	return result;
 }
 
-static uint32_t atomic_value_32(uint32_t old, enum atomic operation, uint32_t x, uint32_t y)
+static uint32_t atomic_float(uint64_t old, enum atomic operation, uint64_t x)
 {
 	float f, g, r;
 	uint32_t bits;
+
+	memcpy(&f, &old, 4);
+	memcpy(&g, &x, 4);
+	r = operation == ATOMIC_ADD_F ? f + g : operation == ATOMIC_MIN_F ? fminf(f, g) : fmaxf(f, g);
+	memcpy(&bits, &r, 4);
+	return r != r ? 0x7fc00000 : bits;
+}
+
+static uint64_t atomic_double(uint64_t old, enum atomic operation, uint64_t x)
+{
+	double f, g, r;
+	uint64_t bits;
+
+	memcpy(&f, &old, 8);
+	memcpy(&g, &x, 8);
+	r = operation == ATOMIC_ADD_F ? f + g : operation == ATOMIC_MIN_F ? fmin(f, g) : fmax(f, g);
+	memcpy(&bits, &r, 8);
+	return r != r ? 0x7ff8000000000000ull : bits;
+}
+
+/* Of `bytes`, 4 or 8: what is above them in the result does not count. */
+static uint64_t atomic_value(uint64_t old, enum atomic operation, uint64_t x, uint64_t y, unsigned bytes)
+{
+	int64_t old_signed = bytes == 4 ? (int32_t)old : (int64_t)old, x_signed = bytes == 4 ? (int32_t)x : (int64_t)x;
 
 	switch (operation) {
 	case ATOMIC_ADD: return old + x;
@@ -186,9 +210,9 @@ static uint32_t atomic_value_32(uint32_t old, enum atomic operation, uint32_t x,
 	case ATOMIC_RSUB: return x - old;
 	case ATOMIC_SWAP: return x;
 	case ATOMIC_COMPARE: return old == y ? x : old;
-	case ATOMIC_MIN_I: return (int32_t)x < (int32_t)old ? x : old;
+	case ATOMIC_MIN_I: return x_signed < old_signed ? x : old;
 	case ATOMIC_MIN_U: return x < old ? x : old;
-	case ATOMIC_MAX_I: return (int32_t)x > (int32_t)old ? x : old;
+	case ATOMIC_MAX_I: return x_signed > old_signed ? x : old;
 	case ATOMIC_MAX_U: return x > old ? x : old;
 	case ATOMIC_AND: return old & x;
 	case ATOMIC_OR: return old | x;
@@ -198,45 +222,11 @@ static uint32_t atomic_value_32(uint32_t old, enum atomic operation, uint32_t x,
 	case ATOMIC_CSUB: return old < x ? 0 : old - x;
 	case ATOMIC_COND_SUB: return old < x ? old : old - x;
 	case ATOMIC_MSKOR: return (old & ~x) | y;
-	case ATOMIC_PK_ADD_F16: return pk_add(old, x, false);
-	case ATOMIC_PK_ADD_BF16: return pk_add(old, x, true);
+	case ATOMIC_PK_ADD_F16: return pk_add((uint32_t)old, (uint32_t)x, false);
+	case ATOMIC_PK_ADD_BF16: return pk_add((uint32_t)old, (uint32_t)x, true);
 	default: break;
 	}
-	memcpy(&f, &old, 4);
-	memcpy(&g, &x, 4);
-	r = operation == ATOMIC_ADD_F ? f + g : operation == ATOMIC_MIN_F ? fminf(f, g) : fmaxf(f, g);
-	memcpy(&bits, &r, 4);
-	return r != r ? 0x7fc00000 : bits;
-}
-
-static uint64_t atomic_value_64(uint64_t old, enum atomic operation, uint64_t x, uint64_t y)
-{
-	double f, g, r;
-	uint64_t bits;
-
-	switch (operation) {
-	case ATOMIC_ADD: return old + x;
-	case ATOMIC_SUB: return old - x;
-	case ATOMIC_RSUB: return x - old;
-	case ATOMIC_SWAP: return x;
-	case ATOMIC_COMPARE: return old == y ? x : old;
-	case ATOMIC_MIN_I: return (int64_t)x < (int64_t)old ? x : old;
-	case ATOMIC_MIN_U: return x < old ? x : old;
-	case ATOMIC_MAX_I: return (int64_t)x > (int64_t)old ? x : old;
-	case ATOMIC_MAX_U: return x > old ? x : old;
-	case ATOMIC_AND: return old & x;
-	case ATOMIC_OR: return old | x;
-	case ATOMIC_XOR: return old ^ x;
-	case ATOMIC_INC: return old >= x ? 0 : old + 1;
-	case ATOMIC_DEC: return old == 0 || old > x ? x : old - 1;
-	case ATOMIC_MSKOR: return (old & ~x) | y;
-	default: break;
-	}
-	memcpy(&f, &old, 8);
-	memcpy(&g, &x, 8);
-	r = operation == ATOMIC_ADD_F ? f + g : operation == ATOMIC_MIN_F ? fmin(f, g) : fmax(f, g);
-	memcpy(&bits, &r, 8);
-	return r != r ? 0x7ff8000000000000ull : bits;
+	return bytes == 4 ? atomic_float(old, operation, x) : atomic_double(old, operation, x);
 }
 
 uint64_t atomic_apply(uint8_t *memory, unsigned bytes, enum atomic operation, uint64_t operand, uint64_t operand2)
@@ -244,13 +234,13 @@ uint64_t atomic_apply(uint8_t *memory, unsigned bytes, enum atomic operation, ui
 	if (bytes == 4) {
 		uint32_t *p = (uint32_t *)(void *)memory, old = __atomic_load_n(p, __ATOMIC_RELAXED), new;
 
-		do new = atomic_value_32(old, operation, (uint32_t)operand, (uint32_t)operand2);
+		do new = (uint32_t)atomic_value(old, operation, (uint32_t)operand, (uint32_t)operand2, 4);
 		while (!__atomic_compare_exchange_n(p, &old, new, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
 		return old;
 	}
 	uint64_t *p = (uint64_t *)(void *)memory, old = __atomic_load_n(p, __ATOMIC_RELAXED), new;
 
-	do new = atomic_value_64(old, operation, operand, operand2);
+	do new = atomic_value(old, operation, operand, operand2, 8);
 	while (!__atomic_compare_exchange_n(p, &old, new, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
 	return old;
 }
