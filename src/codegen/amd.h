@@ -16,6 +16,7 @@ LLVMValueRef amd_pointer(struct emitter *e, const struct ptx_operand *base, LLVM
 LLVMValueRef amd_to_generic(struct emitter *e, enum ptx_space space, LLVMValueRef a);
 LLVMValueRef amd_from_generic(struct emitter *e, enum ptx_space space, LLVMValueRef a);
 LLVMValueRef amd_is_in_space(struct emitter *e, enum ptx_space space, LLVMValueRef a);
+LLVMValueRef amd_cluster_step(struct emitter *e);
 LLVMValueRef amd_atomic(struct emitter *e, LLVMAtomicRMWBinOp op, LLVMValueRef pointer, LLVMValueRef b, LLVMAtomicOrdering ordering,
 			enum memory_scope scope);
 LLVMValueRef amd_compare_and_swap(struct emitter *e, LLVMValueRef pointer, LLVMValueRef expected, LLVMValueRef desired,
@@ -24,6 +25,8 @@ LLVMValueRef amd_wide(struct emitter *e, LLVMValueRef pointer, LLVMValueRef expe
 /* amd_mma.c: the hook multiply */
 bool amd_multiply(struct emitter *e, const struct mma_tile *tile, unsigned columns, LLVMValueRef const *a, LLVMValueRef const *b,
 		  LLVMValueRef const *c, LLVMValueRef *d);
+/* A field of struct amd_launch. */
+LLVMValueRef amd_argument(struct emitter *e, LLVMTypeRef type, size_t offset);
 /* Two warps to a wave? */
 bool amd_is_packed(struct emitter *e);
 void amd_fence(struct emitter *e, LLVMAtomicOrdering ordering, enum memory_scope scope);

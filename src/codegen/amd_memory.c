@@ -5,6 +5,9 @@
  * are offsets, parameters and constants are addrspace(4). Generic addresses are flat ones: the apertures of LDS and scratch are the
  * windows of 5.1.
  *
+ * In code for clusters shared memory is device memory (state->shared, backend/amd/abi.h), and so are generic addresses of it. Another block's
+ * shared addresses are the CPU's: 1 << CLUSTER_SHIFT for each rank that it is away, signed.
+ *
  * llvm-c 19 cannot name a synchronisation scope: what needs one is a function of one instruction, written as text, that
  * finish_module() links in and LLVM inlines. */
 #include "codegen/amd.h"
@@ -13,6 +16,7 @@
 #include <string.h>
 
 #include "backend/amd/abi.h"
+#include "backend/cpu/abi.h"
 
 static LLVMTypeRef pointer_type(struct emitter *e, unsigned space)
 {
@@ -37,6 +41,66 @@ static LLVMValueRef lds_pointer(struct emitter *e, LLVMValueRef a)
 	return LLVMBuildIntToPtr(e->b, low_word(e, a), pointer_type(e, SPACE_LDS), "");
 }
 
+/* ---- shared memory of clusters ------------------------------------------------------------------------------------------ */
+
+static LLVMValueRef cluster_shift(struct emitter *e)
+{
+	LLVMTypeRef i64 = int_type(e, 64);
+	return LLVMBuildZExt(e->b, amd_argument(e, int_type(e, 32), offsetof(struct amd_launch, cluster_shift)), i64, "");
+}
+
+LLVMValueRef amd_cluster_step(struct emitter *e)
+{
+	LLVMTypeRef i64 = int_type(e, 64);
+	return e->ir->options.cluster ? LLVMBuildShl(e->b, LLVMConstInt(i64, 1, false), cluster_shift(e), "") : LLVMConstInt(i64, 0, false);
+}
+
+/* An address of shared memory, the block's own or one of its cluster's, as one of device memory. */
+static LLVMValueRef cluster_address(struct emitter *e, enum ptx_space space, LLVMValueRef a)
+{
+	LLVMTypeRef i64 = int_type(e, 64);
+	LLVMValueRef narrow = low_word(e, a), by = LLVMConstInt(i64, CLUSTER_SHIFT, false);
+	if (space == PTX_SPACE_SHARED)
+		return LLVMBuildAdd(e->b, e->state->shared, LLVMBuildZExt(e->b, narrow, i64, ""), "");
+	a = LLVMBuildSExt(e->b, narrow, i64, "");
+	LLVMValueRef within = LLVMBuildAnd(e->b, a, LLVMConstInt(i64, (1u << CLUSTER_SHIFT) - 1, false), "");
+	LLVMValueRef away = LLVMBuildShl(e->b, LLVMBuildAShr(e->b, a, by, ""), cluster_shift(e), "");
+	return LLVMBuildAdd(e->b, LLVMBuildAdd(e->b, e->state->shared, away, ""), within, "");
+}
+
+static LLVMValueRef from_cluster_address(struct emitter *e, enum ptx_space space, LLVMValueRef a)
+{
+	LLVMTypeRef i64 = int_type(e, 64);
+	LLVMValueRef distance = LLVMBuildSub(e->b, a, e->state->shared, ""), by = LLVMConstInt(i64, CLUSTER_SHIFT, false), shift = cluster_shift(e);
+	if (space == PTX_SPACE_SHARED)
+		return LLVMBuildZExt(e->b, low_word(e, distance), i64, "");
+	LLVMValueRef away = LLVMBuildAShr(e->b, distance, shift, "");
+	LLVMValueRef within = LLVMBuildSub(e->b, distance, LLVMBuildShl(e->b, away, shift, ""), "");
+	return LLVMBuildOr(e->b, LLVMBuildShl(e->b, away, by, ""), within, "");
+}
+
+static LLVMValueRef is_in_cluster(struct emitter *e, enum ptx_space space, LLVMValueRef a)
+{
+	LLVMTypeRef i64 = int_type(e, 64);
+	LLVMValueRef base = e->state->shared, shift = cluster_shift(e), blocks = LLVMConstInt(i64, 1, false);
+	if (space == PTX_SPACE_SHARED_CLUSTER) {
+		LLVMValueRef rank = block_field(e, int_type(e, 32), offsetof(struct cpu_block, cluster_rank));
+		base = LLVMBuildSub(e->b, base, LLVMBuildShl(e->b, LLVMBuildZExt(e->b, rank, i64, ""), shift, ""), "");
+		for (unsigned axis = 0; axis < 3; axis++) {
+			LLVMValueRef size = amd_argument(e, int_type(e, 32), offsetof(struct amd_launch, cluster) + 4 * axis);
+			blocks = LLVMBuildMul(e->b, blocks, LLVMBuildZExt(e->b, size, i64, ""), "");
+		}
+	}
+	return LLVMBuildICmp(e->b, LLVMIntULT, LLVMBuildSub(e->b, a, base, ""), LLVMBuildShl(e->b, blocks, shift, ""), "");
+}
+
+/* ---- addresses ------------------------------------------------------------------------------------------------------------ */
+
+static bool is_shared(enum ptx_space space)
+{
+	return space == PTX_SPACE_SHARED || space == PTX_SPACE_SHARED_CLUSTER;
+}
+
 static LLVMValueRef scratch_pointer(struct emitter *e, LLVMValueRef a)
 {
 	LLVMValueRef at = low_word(e, a);
@@ -49,6 +113,10 @@ LLVMValueRef amd_pointer(struct emitter *e, const struct ptx_operand *base, LLVM
 		const struct ptx_variable *variable = (const struct ptx_variable *)base->symbol;
 		if (e->ir->kernel->is_entry && variable->space == PTX_SPACE_PARAM && !ir_find_object(e->ir, e->inst->instance, variable))
 			return plus(e, e->state->parameters, (int64_t)variable->offset + base->offset + offset);
+	}
+	if (e->ir->options.cluster && is_shared(space)) {
+		a = cluster_address(e, space, a);
+		space = PTX_SPACE_GLOBAL;
 	}
 	switch (space) {
 	case PTX_SPACE_SHARED:
@@ -68,7 +136,9 @@ LLVMValueRef amd_pointer(struct emitter *e, const struct ptx_operand *base, LLVM
 LLVMValueRef amd_to_generic(struct emitter *e, enum ptx_space space, LLVMValueRef a)
 {
 	LLVMValueRef p;
-	if (space == PTX_SPACE_SHARED || space == PTX_SPACE_SHARED_CLUSTER)
+	if (e->ir->options.cluster && is_shared(space))
+		return cluster_address(e, space, a);
+	if (is_shared(space))
 		p = lds_pointer(e, a);
 	else if (space == PTX_SPACE_LOCAL)
 		p = scratch_pointer(e, a);
@@ -80,8 +150,8 @@ LLVMValueRef amd_to_generic(struct emitter *e, enum ptx_space space, LLVMValueRe
 LLVMValueRef amd_from_generic(struct emitter *e, enum ptx_space space, LLVMValueRef a)
 {
 	LLVMTypeRef i32 = int_type(e, 32), i64 = int_type(e, 64);
-	if (space == PTX_SPACE_SHARED || space == PTX_SPACE_SHARED_CLUSTER)
-		return LLVMBuildZExt(e->b, low_word(e, a), i64, "");
+	if (is_shared(space))
+		return e->ir->options.cluster ? from_cluster_address(e, space, a) : LLVMBuildZExt(e->b, low_word(e, a), i64, "");
 	if (space != PTX_SPACE_LOCAL)
 		return a;
 	LLVMValueRef base = LLVMBuildPtrToInt(e->b, e->state->local, i32, "");
@@ -101,14 +171,14 @@ LLVMValueRef amd_is_in_space(struct emitter *e, enum ptx_space space, LLVMValueR
 	switch (space) {
 	case PTX_SPACE_SHARED:
 	case PTX_SPACE_SHARED_CLUSTER:
-		return in_aperture(e, "llvm.amdgcn.is.shared", a);
+		return e->ir->options.cluster ? is_in_cluster(e, space, a) : in_aperture(e, "llvm.amdgcn.is.shared", a);
 	case PTX_SPACE_LOCAL:
 		return in_aperture(e, "llvm.amdgcn.is.private", a);
 	case PTX_SPACE_PARAM:
 		a = LLVMBuildSub(e->b, a, LLVMBuildPtrToInt(e->b, e->state->parameters, i64, ""), "");
 		return LLVMBuildICmp(e->b, LLVMIntULT, a, size, "");
 	case PTX_SPACE_GLOBAL: /* what the other windows leave */
-		r = LLVMBuildOr(e->b, amd_is_in_space(e, PTX_SPACE_SHARED, a), amd_is_in_space(e, PTX_SPACE_LOCAL, a), "");
+		r = LLVMBuildOr(e->b, amd_is_in_space(e, PTX_SPACE_SHARED_CLUSTER, a), amd_is_in_space(e, PTX_SPACE_LOCAL, a), "");
 		return LLVMBuildNot(e->b, LLVMBuildOr(e->b, r, amd_is_in_space(e, PTX_SPACE_PARAM, a), ""), "");
 	default:
 		return LLVMConstInt(int_type(e, 1), 0, false);

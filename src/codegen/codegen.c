@@ -431,6 +431,15 @@ static bool verify(struct emitter *e)
 	return !broken;
 }
 
+/* On a GPU with what the library keeps behind it; for clusters the program's alone, which is not LDS. */
+static uint32_t shared_bytes(struct emitter *e)
+{
+	uint32_t bytes = e->ir->shared_bytes;
+	if (!e->target->hooks)
+		return bytes;
+	return (uint32_t)align_up(bytes, 16) + (e->ir->options.cluster ? 0 : e->state->unit->library_shared);
+}
+
 static void fill_info(struct emitter *e, struct compile_result *result)
 {
 	struct ir_func *ir = e->ir;
@@ -442,7 +451,7 @@ static void fill_info(struct emitter *e, struct compile_result *result)
 	result->info = (struct kernel_info){
 		.abi = e->target->hooks ? AMD_ABI : CPU_ABI,
 		.lanes = ir->lanes,
-		.shared_bytes = e->target->hooks ? (uint32_t)align_up(ir->shared_bytes, 16) + e->state->unit->library_shared : ir->shared_bytes,
+		.shared_bytes = shared_bytes(e),
 		.shared_align = ir->shared_align,
 		.local_bytes = ir->local_bytes,
 		.parameter_bytes = kernel->parameter_bytes,

@@ -21,6 +21,7 @@ struct compile_options {
 	bool check_alignment;  /* of addresses; end the kernel where they are not (DRAGOMAN_CHECK_ALIGNMENT) */
 	bool in_step;          /* the scalar form for a machine that runs the 32 threads of a warp in step */
 	bool exact_products;   /* AMD: matrix products of floats as NVIDIA's cards round them, to the bit, and not as this one does (DRAGOMAN_MMA=exact) */
+	bool cluster;          /* AMD: for launches in clusters of several blocks (backend/amd/abi.h) */
 	bool fibers;           /* barriers always switch fibers: kernels are not cut into regions */
 	uint32_t block[3];     /* specialise on this block shape; 0,0,0: any */
 	const char *cpu;       /* LLVM names; NULL: the host's */

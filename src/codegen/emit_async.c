@@ -64,7 +64,7 @@ static LLVMValueRef moved(struct emitter *e, LLVMValueRef pointer, LLVMValueRef 
 static void copy_to_blocks(struct emitter *e, const struct bulk *b, unsigned lane)
 {
 	LLVMTypeRef i64 = i64_type(e);
-	LLVMValueRef step = LLVMConstInt(i64, 1u << CLUSTER_SHIFT, false), one = LLVMConstInt(i64, 1, false), zero = LLVMConstInt(i64, 0, false);
+	LLVMValueRef step = e->target->hooks ? e->target->hooks->cluster_step(e) : LLVMConstInt(i64, 1u << CLUSTER_SHIFT, false), one = LLVMConstInt(i64, 1, false), zero = LLVMConstInt(i64, 0, false);
 	LLVMValueRef size = lane_size(e, b, lane), to = lane_pointer(e, b->to, lane), barrier = lane_pointer(e, b->barrier, lane);
 	LLVMValueRef mask = LLVMBuildZExt(e->b, lane_get(e, b->blocks, lane), i64, "");
 	LLVMValueRef own = LLVMBuildZExt(e->b, block_field(e, LLVMInt32TypeInContext(e->context), offsetof(struct cpu_block, cluster_rank)), i64, "");

@@ -307,11 +307,14 @@ void emit_mapa(struct emitter *e, const struct ptx_instruction *in)
 	unsigned bits = ptx_type_bits(form_type(in));
 	LLVMValueRef a = resize(e, value_of(e, operand(e, 1), form_type(in)), 64, true), own = a;
 	LLVMValueRef rank = resize(e, arg_typed(e, 2, PTX_U32), 64, false);
-	if (!has(e, MOD_shared__cluster))
-		own = sub_(e, a, block_pointer(e, offsetof(struct cpu_block, shared)));
+	const struct target_hooks *hooks = e->target->hooks;
+	bool is_generic = !has(e, MOD_shared__cluster);
+	if (is_generic)
+		own = hooks ? hooks->from_generic(e, PTX_SPACE_SHARED_CLUSTER, a) : sub_(e, a, block_pointer(e, offsetof(struct cpu_block, shared)));
 	/* It may be another block's already: what counts is where in that one it points. */
 	LLVMValueRef blocks = sub_(e, sub_(e, rank, block_u32(e, offsetof(struct cpu_block, cluster_rank))), blocks_away(e, own));
-	a = add_(e, a, shl_(e, blocks, kbits(e, 64, CLUSTER_SHIFT)));
+	blocks = shl_(e, blocks, kbits(e, 64, CLUSTER_SHIFT));
+	a = is_generic && hooks ? hooks->to_generic(e, PTX_SPACE_SHARED_CLUSTER, add_(e, own, blocks)) : add_(e, a, blocks);
 	set_result(e, 0, resize(e, a, bits, false));
 }
 
@@ -320,6 +323,8 @@ void emit_getctarank(struct emitter *e, const struct ptx_instruction *in)
 	LLVMValueRef a = resize(e, value_of(e, operand(e, 1), form_type(in)), 64, true);
 	if (has(e, MOD_shared__cluster))
 		a = cluster_offset(e, a);
+	else if (e->target->hooks)
+		a = e->target->hooks->from_generic(e, PTX_SPACE_SHARED_CLUSTER, a);
 	else
 		a = sub_(e, a, block_pointer(e, offsetof(struct cpu_block, shared)));
 	a = add_(e, blocks_away(e, a), block_u32(e, offsetof(struct cpu_block, cluster_rank)));

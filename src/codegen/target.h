@@ -35,6 +35,7 @@ struct target_hooks {
 	LLVMValueRef (*to_generic)(struct emitter *e, enum ptx_space space, LLVMValueRef a);
 	LLVMValueRef (*from_generic)(struct emitter *e, enum ptx_space space, LLVMValueRef a);
 	LLVMValueRef (*is_in_space)(struct emitter *e, enum ptx_space space, LLVMValueRef a); /* i1 */
+	LLVMValueRef (*cluster_step)(struct emitter *e); /* i64: from a block's shared memory to that of the next rank, in bytes */
 
 	/* Memory that others see. The type of `b` is the operation's; result: what was there. */
 	LLVMValueRef (*atomic)(struct emitter *e, LLVMAtomicRMWBinOp op, LLVMValueRef pointer, LLVMValueRef b, LLVMAtomicOrdering ordering,

@@ -41,8 +41,7 @@ static LLVMValueRef i32_of(struct emitter *e, uint32_t value)
 
 /* ---- what a launch says ----------------------------------------------------------------------------------------------- */
 
-/* A field of struct amd_launch. */
-static LLVMValueRef argument_field(struct emitter *e, LLVMTypeRef type, size_t offset)
+LLVMValueRef amd_argument(struct emitter *e, LLVMTypeRef type, size_t offset)
 {
 	LLVMValueRef at = LLVMConstInt(int_type(e, 64), offset, 0);
 	LLVMValueRef load = LLVMBuildLoad2(e->b, type, LLVMBuildInBoundsGEP2(e->b, int_type(e, 8), e->state->launch, &at, 1, ""), "");
@@ -54,7 +53,7 @@ static LLVMValueRef argument_field(struct emitter *e, LLVMTypeRef type, size_t o
 static LLVMValueRef block_size(struct emitter *e, unsigned axis)
 {
 	const uint32_t *block = e->ir->options.block;
-	return block[0] ? i32_of(e, block[axis]) : argument_field(e, int_type(e, 32), offsetof(struct amd_launch, block) + 4 * axis);
+	return block[0] ? i32_of(e, block[axis]) : amd_argument(e, int_type(e, 32), offsetof(struct amd_launch, block) + 4 * axis);
 }
 
 static LLVMValueRef block_threads(struct emitter *e)
@@ -63,10 +62,20 @@ static LLVMValueRef block_threads(struct emitter *e)
 	return LLVMBuildMul(e->b, plane, block_size(e, 2), "");
 }
 
+/* A word of struct amd_cluster_block, which all threads of the block read alike. */
+static LLVMValueRef cluster_word(struct emitter *e, size_t offset)
+{
+	LLVMTypeRef i32 = int_type(e, 32);
+	LLVMValueRef at = LLVMConstIntToPtr(i32_of(e, AMD_CLUSTER_AT + (uint32_t)offset), LLVMPointerTypeInContext(e->context, SPACE_LDS));
+	LLVMValueRef word = LLVMBuildLoad2(e->b, i32, at, "");
+	return amd_intrinsic(e, "llvm.amdgcn.readfirstlane", &i32, 1, &word, 1);
+}
+
 static LLVMValueRef block_number(struct emitter *e, unsigned axis)
 {
 	static const char *const names[3] = { "llvm.amdgcn.workgroup.id.x", "llvm.amdgcn.workgroup.id.y", "llvm.amdgcn.workgroup.id.z" };
-	return amd_intrinsic(e, names[axis], NULL, 0, NULL, 0);
+	return e->ir->options.cluster ? cluster_word(e, offsetof(struct amd_cluster_block, index) + 4 * axis) :
+					amd_intrinsic(e, names[axis], NULL, 0, NULL, 0);
 }
 
 static bool is_axis_of(size_t offset, size_t field, unsigned *axis)
@@ -83,11 +92,12 @@ static LLVMValueRef amd_block_field(struct emitter *e, LLVMTypeRef type, size_t 
 	if (is_axis_of(offset, offsetof(struct cpu_block, block), &axis))
 		return block_size(e, axis);
 	if (is_axis_of(offset, offsetof(struct cpu_block, grid), &axis))
-		return argument_field(e, type, offsetof(struct amd_launch, grid) + 4 * axis);
+		return amd_argument(e, type, offsetof(struct amd_launch, grid) + 4 * axis);
 	if (offset == offsetof(struct cpu_block, thread_count))
 		return block_threads(e);
-	/* Blocks are alone in their clusters; and no two blocks are told apart by where they run. */
-	if (offset == offsetof(struct cpu_block, cluster_rank) || offset == offsetof(struct cpu_block, smid))
+	if (offset == offsetof(struct cpu_block, cluster_rank))
+		return e->ir->options.cluster ? cluster_word(e, offsetof(struct amd_cluster_block, rank)) : i32_of(e, 0);
+	if (offset == offsetof(struct cpu_block, smid)) /* no two blocks are told apart by where they run */
 		return i32_of(e, 0);
 	unsupported(e, "not supported on AMD GPUs");
 	return LLVMConstNull(type);
@@ -105,7 +115,7 @@ static LLVMValueRef amd_launch_field(struct emitter *e, LLVMTypeRef type, size_t
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(fields); i++)
 		if (offset >= fields[i].from && offset < fields[i].from + fields[i].size)
-			return argument_field(e, type, fields[i].to + offset - fields[i].from);
+			return amd_argument(e, type, fields[i].to + offset - fields[i].from);
 	unsupported(e, "not supported on AMD GPUs");
 	return LLVMConstNull(type);
 }
@@ -205,10 +215,12 @@ static LLVMValueRef exchange(struct emitter *e, LLVMValueRef const *arguments)
 	return LLVMBuildAnd(e->b, here, arguments[1], "");
 }
 
-/* Where the barriers of the device library have their state: behind all of the kernel's own shared memory. */
+/* Where the barriers of the device library have their state: behind all of the kernel's own shared memory, where that is LDS. */
 static LLVMValueRef barrier_base(struct emitter *e)
 {
-	LLVMValueRef dynamic = argument_field(e, int_type(e, 32), offsetof(struct amd_launch, dynamic_shared));
+	if (e->ir->options.cluster)
+		return i32_of(e, AMD_CLUSTER_BYTES);
+	LLVMValueRef dynamic = amd_argument(e, int_type(e, 32), offsetof(struct amd_launch, dynamic_shared));
 	dynamic = LLVMBuildAnd(e->b, LLVMBuildAdd(e->b, dynamic, i32_of(e, 15), ""), i32_of(e, ~15u), "");
 	return LLVMBuildAdd(e->b, dynamic, i32_of(e, (uint32_t)align_up(e->ir->shared_bytes, 16)), "");
 }
@@ -224,6 +236,21 @@ static LLVMValueRef library_barrier(struct emitter *e, bool waits, LLVMTypeRef r
 	else if (!e->state->unit->library_shared)
 		unsupported(e, "barriers with numbers are not supported in functions that are called and not inlined");
 	return amd_call_library(e, waits ? "device_barrier" : "device_barrier_arrive", result, arguments, count + 2);
+}
+
+static LLVMValueRef call_of_cluster(struct emitter *e, const char *name)
+{
+	LLVMValueRef arguments[] = { e->state->launch, e->first_thread, i32_of(e, amd_is_packed(e) ? 64 : 32) };
+	return amd_call_library(e, name, LLVMVoidTypeInContext(e->context), arguments, 3);
+}
+
+static LLVMValueRef cluster_barrier(struct emitter *e, bool waits)
+{
+	if (e->ir->options.cluster)
+		call_of_cluster(e, waits ? "device_cluster_wait" : "device_cluster_arrive");
+	else if (waits) /* the block is all of its cluster */
+		amd_barrier(e);
+	return NULL;
 }
 
 static const struct {
@@ -350,13 +377,8 @@ static LLVMValueRef amd_call_service(struct emitter *e, size_t offset, LLVMTypeR
 		LLVMSetAlignment(store, 4);
 		return NULL;
 	}
-	/* A block is a cluster. */
-	if (offset == offsetof(struct cpu_services, cluster_arrive))
-		return NULL;
-	if (offset == offsetof(struct cpu_services, cluster_wait)) {
-		amd_barrier(e);
-		return NULL;
-	}
+	if (offset == offsetof(struct cpu_services, cluster_arrive) || offset == offsetof(struct cpu_services, cluster_wait))
+		return cluster_barrier(e, offset == offsetof(struct cpu_services, cluster_wait));
 	for (size_t i = 0; i < ARRAY_LENGTH(library_services); i++)
 		if (offset == library_services[i].service)
 			return library_service(e, i, result, arguments, count);
@@ -483,6 +505,34 @@ static void start_barriers(struct emitter *e)
 	LLVMPositionBuilderAtEnd(e->b, here);
 }
 
+/* In code for clusters: where the block's shared memory is, uniform. */
+static void find_shared(struct emitter *e)
+{
+	LLVMTypeRef i64 = int_type(e, 64);
+	LLVMValueRef low = LLVMBuildZExt(e->b, cluster_word(e, offsetof(struct amd_cluster_block, shared)), i64, "");
+	LLVMValueRef high = LLVMBuildZExt(e->b, cluster_word(e, offsetof(struct amd_cluster_block, shared) + 4), i64, "");
+	e->state->shared = LLVMBuildOr(e->b, low, LLVMBuildShl(e->b, high, LLVMConstInt(i64, 32, false), ""), "shared");
+}
+
+/* The block takes its number, and its waves say when they leave. */
+static void start_cluster(struct emitter *e)
+{
+	struct emitter_state *s = e->state;
+	LLVMTypeRef nothing = LLVMVoidTypeInContext(e->context);
+	LLVMValueRef arguments[] = { s->launch, e->first_thread };
+	amd_call_library(e, "device_cluster_start", nothing, arguments, 2);
+	amd_barrier(e);
+	amd_call_library(e, "device_cluster_begin", nothing, NULL, 0);
+	find_shared(e);
+	s->unit->kernel_flags |= KERNEL_TRAPS; /* waiting blocks look for traps */
+	LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b), then = s->group_next;
+	s->group_next = new_block(e, "leave_cluster");
+	LLVMPositionBuilderAtEnd(e->b, s->group_next);
+	call_of_cluster(e, "device_cluster_leave");
+	LLVMBuildBr(e->b, then);
+	LLVMPositionBuilderAtEnd(e->b, here);
+}
+
 static void begin_blocks(struct emitter *e)
 {
 	struct emitter_state *s = e->state;
@@ -500,7 +550,7 @@ static void begin_thread(struct emitter *e)
 {
 	struct emitter_state *s = e->state;
 	LLVMTypeRef constant = LLVMPointerTypeInContext(e->context, SPACE_CONSTANT);
-	s->symbols = LLVMBuildIntToPtr(e->b, argument_field(e, int_type(e, 64), offsetof(struct amd_launch, symbols)), constant, "symbols");
+	s->symbols = LLVMBuildIntToPtr(e->b, amd_argument(e, int_type(e, 64), offsetof(struct amd_launch, symbols)), constant, "symbols");
 	s->local = LLVMBuildAlloca(e->b, LLVMArrayType2(int_type(e, 8), e->ir->local_bytes + !e->ir->local_bytes), "local");
 	LLVMSetAlignment(s->local, 16);
 	s->scratch = LLVMGetPoison(ptr_type(e));
@@ -520,6 +570,8 @@ static void begin_called_function(struct emitter *e)
 	s->parameters = LLVMGetParam(e->function, 2);
 	s->results = LLVMGetParam(e->function, 3);
 	begin_thread(e);
+	if (e->ir->options.cluster)
+		find_shared(e);
 	LLVMBuildBr(e->b, s->group_head);
 	LLVMPositionBuilderAtEnd(e->b, s->group_head);
 }
@@ -547,7 +599,8 @@ static void begin_function(struct emitter *e)
 	add_attribute(e, e->function, "uniform-work-group-size", "true");
 	bool barriers = has_library_barriers(e->ir);
 	s->unit->library_shared = barriers ? AMD_BARRIER_BYTES : 0;
-	snprintf(size, sizeof size, "%u", (uint32_t)align_up(e->ir->shared_bytes, 16) + s->unit->library_shared);
+	uint32_t before = e->ir->options.cluster ? AMD_CLUSTER_BYTES : (uint32_t)align_up(e->ir->shared_bytes, 16);
+	snprintf(size, sizeof size, "%u", before + s->unit->library_shared);
 	add_attribute(e, e->function, "amdgpu-lds-size", size);
 
 	begin_blocks(e);
@@ -560,6 +613,8 @@ static void begin_function(struct emitter *e)
 	s->prologue = first;
 	if (barriers)
 		start_barriers(e);
+	if (e->ir->options.cluster)
+		start_cluster(e);
 	LLVMBuildBr(e->b, s->group_head);
 	LLVMPositionBuilderAtEnd(e->b, s->group_head);
 }
@@ -701,6 +756,7 @@ static const struct target_hooks hooks = {
 	.to_generic = amd_to_generic,
 	.from_generic = amd_from_generic,
 	.is_in_space = amd_is_in_space,
+	.cluster_step = amd_cluster_step,
 	.atomic = amd_atomic,
 	.compare_and_swap = amd_compare_and_swap,
 	.wide = amd_wide,

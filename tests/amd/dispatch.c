@@ -1,7 +1,8 @@
 /* A dispatch: blocks made of waves, their registers set up as the kernel descriptor asks, run to the end.
  *
  * A block's waves take turns of some instructions each, so that those that wait for another in a loop make progress.
- * Blocks run one after the other on up to two threads; those of a cooperative dispatch take turns too.
+ * Blocks run one after the other on up to two threads. One that takes long may wait for others: then the next one begins too, as many
+ * as the GPU has room for, and they take turns. Those of a cooperative dispatch all do, from the beginning.
  * What hardware leaves undefined (LDS, registers, private memory) is filled with rubbish. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 #include <unistd.h>
 #include "machine.h"
 
-enum { TURN = 4000, THREADS = 2, RUBBISH = 0xa5 };
+enum { TURN = 4000, THREADS = 2, PATIENCE = 32 /* turns */, RUBBISH = 0xa5 };
 
 /* Kernel code properties, bits */
 enum { PRIVATE_BUFFER = 1, DISPATCH_POINTER = 2, QUEUE_POINTER = 4, KERNARG_POINTER = 8, DISPATCH_ID = 16, FLAT_SCRATCH_INIT = 32, PRIVATE_SIZE = 64 };
@@ -205,21 +206,67 @@ static void out_of_memory(struct run *run)
 
 static uint64_t block_total(const struct dispatch *d) { return (uint64_t)d->grid[0] * d->grid[1] * d->grid[2]; }
 
+/* A thread's blocks that have begun. */
+struct residents {
+	struct block **blocks;
+	unsigned made, live;	/* allocated; the first `live` of them run */
+};
+
+static bool start_another(struct residents *r, struct run *run)
+{
+	uint64_t number = run->next_block++;
+
+	if (number >= block_total(run->dispatch)) return false;
+	if (r->live == r->made) {
+		r->blocks[r->made] = calloc(1, sizeof **r->blocks);
+		if (!r->blocks[r->made] || !block_allocate(r->blocks[r->made++], run)) {
+			out_of_memory(run);
+			return false;
+		}
+	}
+	block_start(r->blocks[r->live++], number);
+	return true;
+}
+
+/* A turn for each; those that are over make room. */
+static void turn_all(struct residents *r)
+{
+	for (unsigned i = 0; i < r->live;) {
+		struct block *block = r->blocks[i];
+
+		if (block_turn(block)) {
+			i++;
+			continue;
+		}
+		count(block);
+		r->blocks[i] = r->blocks[--r->live];
+		r->blocks[r->live] = block;
+	}
+}
+
 /* Takes block after block until there are none left. */
 static void *run_blocks(void *argument)
 {
 	struct run *run = argument;
-	uint64_t total = block_total(run->dispatch), number;
-	struct block block;
+	unsigned most = run->dispatch->resident ? run->dispatch->resident : 1, turns = 0;
+	struct residents r = { .blocks = calloc(most, sizeof *r.blocks) };
+	bool more = true;
 
-	if (!block_allocate(&block, run)) out_of_memory(run);
-	while (!run->failed && (number = run->next_block++) < total) {
-		block_start(&block, number);
-		while (block_turn(&block))
-			;
-		count(&block);
+	if (!r.blocks) out_of_memory(run);
+	while (!run->failed && (r.live || more)) {
+		if (more && (!r.live || (turns >= PATIENCE && r.live < most))) {
+			more = start_another(&r, run);
+			turns = 0;
+		}
+		turn_all(&r);
+		turns++;
 	}
-	block_free(&block);
+	for (unsigned i = 0; i < r.live; i++) count(r.blocks[i]);
+	for (unsigned i = 0; i < r.made; i++) {
+		block_free(r.blocks[i]);
+		free(r.blocks[i]);
+	}
+	free(r.blocks);
 	return NULL;
 }
 

@@ -64,6 +64,7 @@ struct dispatch {
 	uint32_t dynamic_group_bytes;
 	uint32_t stack_bytes;	/* a lane, for kernels with a dynamic stack */
 	bool cooperative;	/* all blocks make progress together */
+	unsigned resident;	/* blocks that a host thread may have begun and not ended; 0: one */
 	const void *kernarg;
 	size_t kernarg_bytes;
 	const volatile bool *stop;	/* when set from another thread, the dispatch ends with an error; may be NULL */

@@ -226,6 +226,15 @@ static int check_shape(const struct function *function, const uint32_t grid[3], 
 	return HIP_SUCCESS;
 }
 
+/* Of a host thread's: half of what the GPU has room for, which also is within bounds here. */
+static unsigned residents(const struct function *function, const uint32_t block[3], unsigned dynamic_shared)
+{
+	enum { MOST = 64 };
+	unsigned all = occupancy(function, block[0] * block[1] * block[2], dynamic_shared) * function->module->device->gpu->compute_units;
+
+	return all / 2 > MOST ? MOST : all / 2 ? all / 2 : 1;
+}
+
 static int launch(hip_function handle, const uint32_t grid[3], const uint32_t block[3], unsigned dynamic_shared, hip_stream stream, void **arguments,
 	void **extra, bool cooperative)
 {
@@ -253,7 +262,7 @@ static int launch(hip_function handle, const uint32_t grid[3], const uint32_t bl
 	memset(launch, 0, sizeof *launch + bytes);
 	launch->device = function->module->device;
 	launch->dispatch = (struct dispatch){ .kernel = kernel, .grid = { grid[0], grid[1], grid[2] }, .block = { block[0], block[1], block[2] },
-		.dynamic_group_bytes = dynamic_shared, .stack_bytes = (uint32_t)launch->device->stack_bytes, .cooperative = cooperative, .kernarg_bytes = bytes,
+		.resident = residents(function, block, dynamic_shared), .dynamic_group_bytes = dynamic_shared, .stack_bytes = (uint32_t)launch->device->stack_bytes, .cooperative = cooperative, .kernarg_bytes = bytes,
 		.stop = &hip_stopping };
 	if (buffer) memcpy(launch->kernarg, buffer, size);
 	for (unsigned i = 0, next = 0; i < kernel->argument_count; i++) {

@@ -14,6 +14,12 @@
  *
  * Grids. %ctaid and %nctaid are the hardware's block numbers and amd_launch.grid.
  *
+ * Clusters of several blocks. The code is another one (compile_options.cluster): shared memory is device memory, in which a cluster's blocks have
+ * theirs in a row, amd_launch.cluster_shift apart, in one of cluster_slots places; LDS is the device library's alone (AMD_CLUSTER_BYTES,
+ * then its barriers). A block takes the next number as it begins, which says the cluster and the rank in it, so that of the clusters
+ * that wait for blocks that have not begun there is one at most, whatever order the hardware begins blocks in: it is enough that the
+ * device can hold one cluster. A cluster waits until the one that had its place before is over.
+ *
  * src/devlib/amd is compiled against this header too, for the GPU: only fixed-width integers here, 64-bit ones for addresses.
  * AMD_ABI changes with it, is kernel_info.abi and so part of every cache key. */
 #ifndef DRAGOMAN_AMD_ABI_H
@@ -21,7 +27,7 @@
 
 #include <stdint.h>
 
-enum { AMD_ABI = 0x414d0004 };           /* never CPU_ABI */
+enum { AMD_ABI = 0x414d0005 };           /* never CPU_ABI */
 enum { AMD_SHARED_MAX = 64 << 10 };      /* bytes of LDS a block */
 enum { AMD_BARRIER_BYTES = 224 };        /* of which the device library may take so many */
 enum { AMD_PADDED_THREADS_MAX = 512 };   /* of the program's, a block, in the padded form; larger ones have two warps to a wave */
@@ -29,7 +35,7 @@ enum { AMD_PADDED_THREADS_MAX = 512 };   /* of the program's, a block, in the pa
 /* One launch; copied behind the parameters. */
 struct amd_launch {
 	uint32_t grid[3], block[3];      /* as the program asked */
-	uint32_t cluster[3];             /* 1,1,1 */
+	uint32_t cluster[3];             /* blocks */
 	uint32_t dynamic_shared;         /* bytes */
 	uint32_t static_shared;          /* bytes, the program's own: kernel_info.shared_bytes or less */
 	uint32_t sm_count;               /* %nsmid */
@@ -38,6 +44,37 @@ struct amd_launch {
 	uint64_t symbols;                /* device address of uint64_t[kernel_info.symbol_count]: addresses, in order */
 	uint64_t service;                /* device address of struct amd_service */
 	uint64_t children;               /* device address of struct amd_children; 0 without KERNEL_LAUNCHES */
+	/* For clusters of several blocks, else zeros. */
+	uint64_t clusters;               /* device address of struct amd_clusters, zeros before the launch */
+	uint64_t cluster_shared;         /* device address of (cluster_slots × blocks a cluster) << cluster_shift bytes */
+	uint32_t cluster_slots, cluster_shift;
+};
+
+/* In device memory. */
+struct amd_cluster {
+	uint32_t rounds;                 /* clusters that had this place and are over */
+	uint32_t barrier;                /* of all waves: phase (high half), arrived in it (low half) */
+	uint32_t exited;                 /* waves that come to no barrier any more */
+	uint32_t left;                   /* waves that look at this no more */
+	uint32_t unused[12];
+};
+struct amd_clusters {
+	uint32_t started;                /* blocks */
+	uint32_t unused[15];
+	struct amd_cluster places[];
+};
+
+/* In LDS, from AMD_CLUSTER_AT on, in code for clusters. */
+enum { AMD_CLUSTER_AT = 16, AMD_CLUSTER_BYTES = 480, AMD_WAVES_MAX = 32 };
+struct amd_cluster_block {
+	uint64_t shared;                 /* address of the block's shared memory; 0: the kernel has trapped */
+	uint64_t cluster;                /* address of its cluster's struct amd_cluster */
+	uint32_t index[3];               /* %ctaid */
+	uint32_t rank;
+	struct amd_cluster_wave {
+		uint32_t phase;          /* of the last arrival, plus 1; 0: none */
+		uint32_t lanes[2];       /* that have come to it */
+	} waves[AMD_WAVES_MAX];
 };
 
 /* What a kernel tells the host: in host memory that the device sees at the same address (fine-grained). One a device. The back end looks at it

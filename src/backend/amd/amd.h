@@ -69,6 +69,9 @@ struct device {
 	struct stage *stages;      /* pinned memory for small copies, not in use; under `lock` */
 };
 
+/* Device memory. What is released while something runs is kept until nothing does, since HIP would wait. */
+int amd_allocate(struct device *device, uint64_t size, void **pointer);
+int amd_release(struct device *device, void *pointer);
 /* Makes the device HIP's current one in this thread. */
 int amd_enter(struct device *device);
 void amd_device_fail(struct device *device, int status); /* the first error counts */
@@ -95,6 +98,12 @@ int amd_module_kernel(struct device_module *module, const struct ptx_function *f
 int amd_kernel_prepare(struct device_kernel *kernel, const uint32_t block[3], struct kernel_info *info, struct ptx_diagnostic *diagnostic);
 /* The code for a launch, compiled if need be. The message of an error is logged once. */
 int amd_kernel_variant(struct device_kernel *kernel, const struct launch_config *config, const struct amd_variant **variant);
+/* Blocks of a cluster; 1 without. */
+static inline uint64_t amd_cluster_blocks(const struct launch_config *config)
+{
+	const uint32_t *c = config->cluster;
+	return (uint64_t)(c[0] ? c[0] : 1) * (c[1] ? c[1] : 1) * (c[2] ? c[2] : 1);
+}
 const char *amd_kernel_name(const struct device_kernel *kernel);
 /* By its value in device code: amd_kernel_value(). */
 int amd_module_kernel_by_value(struct device_module *module, uint64_t value, struct device_kernel **kernel);

@@ -460,7 +460,7 @@ static bool bury(struct device *device, bool wait)
 	return true;
 }
 
-static int device_allocate(struct device *device, uint64_t size, void **pointer)
+int amd_allocate(struct device *device, uint64_t size, void **pointer)
 {
 	int status = amd_enter(device);
 	if (status)
@@ -472,7 +472,7 @@ static int device_allocate(struct device *device, uint64_t size, void **pointer)
 	return allocated(error, "hipMalloc", size);
 }
 
-static int device_release(struct device *device, void *pointer)
+int amd_release(struct device *device, void *pointer)
 {
 	int status = amd_enter(device);
 	if (status)
@@ -537,8 +537,8 @@ const struct device_ops amd_device_ops = {
 	.close = device_close,
 	.properties = device_properties,
 	.memory_info = memory_info,
-	.allocate = device_allocate,
-	.release = device_release,
+	.allocate = amd_allocate,
+	.release = amd_release,
 	.allocate_host = allocate_host,
 	.release_host = release_host,
 	.allocate_managed = allocate_managed,

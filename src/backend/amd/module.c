@@ -249,7 +249,8 @@ int amd_kernel_variant(struct device_kernel *kernel, const struct launch_config 
 	bool small = true;
 	for (int i = 0; i < 3; i++)
 		small = small && (uint64_t)config->grid[i] * config->block[i] < UINT64_C(1) << 31;
-	struct variant_key key = { { config->block[0], config->block[1], config->block[2] }, small, false };
+	bool cluster = amd_cluster_blocks(config) > 1;
+	struct variant_key key = { { config->block[0], config->block[1], config->block[2] }, small, false, cluster };
 	struct variant *variant;
 	int status = code_variant_get(&kernel->code, key, &variant);
 	*out = (const struct amd_variant *)variant;

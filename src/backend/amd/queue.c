@@ -25,6 +25,8 @@ struct device_queue {
 	_Atomic uint64_t printed; /* ticket of the last launch that prints */
 	struct mark *first, *last; /* by ticket */
 	void *workspace;      /* device memory: the grid barrier of cooperative launches that the program's own code does */
+	void *clusters;       /* device memory: struct amd_clusters and shared memory of the last launch in clusters */
+	uint64_t cluster_bytes; /* of it */
 	struct device_queue *next; /* device->queues */
 };
 
@@ -213,6 +215,8 @@ void amd_queue_destroy(struct device_queue *queue)
 	HIP_CALL(hipStreamDestroy, queue->stream);
 	if (queue->workspace)
 		HIP_CALL(hipFree, queue->workspace);
+	if (queue->clusters)
+		HIP_CALL(hipFree, queue->clusters);
 	pthread_mutex_destroy(&queue->lock);
 	free(queue);
 }
@@ -235,11 +239,6 @@ static int check_launch(const struct device_kernel *kernel, const struct launch_
 	if (!threads || threads > 1024 || (info->max_threads && threads > info->max_threads) || !config->grid[0] || !config->grid[1] ||
 	    !config->grid[2])
 		return STATUS_INVALID_VALUE;
-	for (int i = 0; i < 3; i++)
-		if (config->cluster[i] > 1) {
-			log_error("kernel %s: clusters of blocks do not exist on AMD GPUs", name);
-			return STATUS_INVALID_CLUSTER_SIZE;
-		}
 	if (shared > AMD_SHARED_MAX) {
 		log_error("kernel %s: %llu bytes of shared memory; a block of an AMD GPU has %d", name, (unsigned long long)shared, AMD_SHARED_MAX);
 		return STATUS_INVALID_VALUE;
@@ -270,9 +269,78 @@ static int need_workspace_locked(struct device_queue *queue)
 	return amd_failed(error, "memory for a grid's barrier");
 }
 
+/* ---- clusters ------------------------------------------------------------------------------------------ */
+
+/* Where the clusters of a launch have their shared memory. */
+struct cluster_places {
+	uint32_t count, shift;
+	uint64_t control_bytes; /* struct amd_clusters; the shared memory is behind it */
+};
+
+/* As many places as there can be clusters at once, for it is of no use to have more; and not too much memory. */
+static int count_places(const struct device_queue *queue, const struct device_kernel *kernel, const struct launch_config *config,
+			const struct amd_variant *variant, uint32_t threads, struct cluster_places *places)
+{
+	const uint64_t most_bytes = UINT64_C(256) << 20;
+	uint64_t blocks = amd_cluster_blocks(config), clusters = (uint64_t)config->grid[0] * config->grid[1] * config->grid[2] / blocks;
+	uint64_t shared = align_up(variant->common.info.shared_bytes, 16) + config->dynamic_shared;
+	int at_once = 1;
+	if (amd_hip()->hipModuleOccupancyMaxActiveBlocksPerMultiprocessor &&
+	    amd_hip()->hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(&at_once, variant->function, (int)threads, 0))
+		at_once = 1;
+	uint64_t resident = (uint64_t)at_once * (uint64_t)queue->device->multiprocessors;
+	if (resident < blocks) {
+		log_error("kernel %s: clusters of %llu blocks of %u threads; this GPU has room for %llu such blocks at once", amd_kernel_name(kernel),
+			  (unsigned long long)blocks, threads, (unsigned long long)resident);
+		return STATUS_INVALID_CLUSTER_SIZE;
+	}
+	for (places->shift = 8; UINT64_C(1) << places->shift < shared;)
+		places->shift++;
+	uint64_t count = resident / blocks, most = most_bytes / (blocks << places->shift);
+	count = count < most ? count : most;
+	count = count < clusters ? count : clusters;
+	places->count = count ? (uint32_t)count : 1;
+	places->control_bytes = align_up(sizeof(struct amd_clusters) + places->count * sizeof(struct amd_cluster), 256);
+	return STATUS_SUCCESS;
+}
+
+/* Their memory, which launches of a queue have one after the other, its control words zero when this one begins. */
+static int need_clusters_locked(struct device_queue *queue, const struct launch_config *config, const struct cluster_places *places)
+{
+	uint64_t bytes = places->control_bytes + (amd_cluster_blocks(config) * places->count << places->shift);
+	if (bytes > queue->cluster_bytes) {
+		if (queue->clusters)
+			amd_release(queue->device, queue->clusters);
+		queue->clusters = NULL;
+		queue->cluster_bytes = 0;
+		int status = amd_allocate(queue->device, bytes, &queue->clusters);
+		if (status) {
+			log_error("%llu bytes for the shared memory of clusters: there is no such memory", (unsigned long long)bytes);
+			return status;
+		}
+		queue->cluster_bytes = bytes;
+	}
+	return amd_failed(HIP_CALL(hipMemsetD8Async, queue->clusters, 0, places->control_bytes, queue->stream), "hipMemsetD8Async");
+}
+
+static void describe_clusters(struct amd_launch *launch, const struct device_queue *queue, const struct launch_config *config,
+			      const struct cluster_places *places)
+{
+	for (int i = 0; i < 3; i++)
+		launch->cluster[i] = config->cluster[i] ? config->cluster[i] : 1;
+	if (!places->count)
+		return;
+	launch->clusters = (uintptr_t)queue->clusters;
+	launch->cluster_shared = launch->clusters + places->control_bytes;
+	launch->cluster_slots = places->count;
+	launch->cluster_shift = places->shift;
+}
+
+/* ---- one launch ---------------------------------------------------------------------------------------- */
+
 /* The kernel's arguments: parameters, then what abi.h says. */
 static void fill_arguments(uint8_t *block, struct device_queue *queue, const struct device_kernel *kernel, const struct launch_config *config,
-			   const struct amd_variant *variant, size_t at, uint64_t children)
+			   const struct amd_variant *variant, size_t at, uint64_t children, const struct cluster_places *places)
 {
 	struct device *device = queue->device;
 	const struct kernel_info *info = &variant->common.info;
@@ -287,8 +355,7 @@ static void fill_arguments(uint8_t *block, struct device_queue *queue, const str
 	};
 	memcpy(launch.grid, config->grid, sizeof launch.grid);
 	memcpy(launch.block, config->block, sizeof launch.block);
-	for (int i = 0; i < 3; i++)
-		launch.cluster[i] = 1;
+	describe_clusters(&launch, queue, config, places);
 	if (config->cooperative) {
 		launch.envreg[1] = (uint32_t)((uintptr_t)queue->workspace >> 32);
 		launch.envreg[2] = (uint32_t)(uintptr_t)queue->workspace;
@@ -325,16 +392,22 @@ static int submit_launch_locked(struct device_queue *queue, const struct device_
 	size_t size = at + sizeof(struct amd_launch);
 	void *extra[] = { HIP_LAUNCH_BUFFER, arguments, HIP_LAUNCH_SIZE, &size, HIP_LAUNCH_END };
 	uint32_t block[3] = { config->block[0], config->block[1], config->block[2] };
+	struct cluster_places places = { 0 };
 	int error, status = config->cooperative ? need_workspace_locked(queue) : STATUS_SUCCESS;
-	if (status)
-		return status;
 	if (info->flags & KERNEL_PADDED) {
 		block[0] = amd_padded_threads(block[0] * block[1] * block[2]);
 		block[1] = block[2] = 1;
 	}
-	fill_arguments(arguments, queue, kernel, config, variant, at, children);
+	bool in_clusters = amd_cluster_blocks(config) > 1;
+	if (!status && in_clusters)
+		status = count_places(queue, kernel, config, variant, block[0] * block[1] * block[2], &places);
+	if (!status && in_clusters)
+		status = need_clusters_locked(queue, config, &places);
+	if (status)
+		return status;
+	fill_arguments(arguments, queue, kernel, config, variant, at, children, &places);
 	/* What the device library keeps lies behind the dynamic part, from a multiple of 16 on. */
-	uint32_t dynamic = (uint32_t)align_up(config->dynamic_shared, 16);
+	uint32_t dynamic = in_clusters ? 0 : (uint32_t)align_up(config->dynamic_shared, 16);
 	if (config->cooperative)
 		error = submit_cooperative(queue, variant, config->grid, block, dynamic, arguments, extra);
 	else

@@ -170,6 +170,7 @@ static int obtain(struct code_kernel *kernel, struct variant *variant)
 	struct compile_options options = {
 		.opt_level = (uint8_t)env_long("DRAGOMAN_OPT", 2, 0, 2),
 		.small_grid = variant->key.small_grid,
+		.cluster = variant->key.cluster,
 		.check_alignment = env_flag("DRAGOMAN_CHECK_ALIGNMENT"),
 		.block = { any ? 0 : variant->key.block[0], any ? 0 : variant->key.block[1], any ? 0 : variant->key.block[2] },
 	};
@@ -257,7 +258,7 @@ int code_variant_make(struct code_kernel *kernel, struct variant_key key, struct
 int code_kernel_prepare(struct code_kernel *kernel, const uint32_t block[3], struct kernel_info *info, struct ptx_diagnostic *diagnostic)
 {
 	struct variant *variant;
-	int status = code_variant_get(kernel, (struct variant_key){ { block[0], block[1], block[2] }, true, false }, &variant);
+	int status = code_variant_get(kernel, (struct variant_key){ { block[0], block[1], block[2] }, true, false, false }, &variant);
 	if (!status)
 		*info = variant->info;
 	else if (variant && variant->message && !diagnostic->message)

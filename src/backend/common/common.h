@@ -55,6 +55,7 @@ struct variant_key {
 	uint32_t block[3];
 	bool small_grid; /* see struct compile_options */
 	bool by_thread;  /* the scalar form, wanted for an error message: failing to get it is not reported */
+	bool cluster;    /* see struct compile_options */
 };
 
 enum variant_state { VARIANT_COMPILING, VARIANT_READY, VARIANT_FAILED };
@@ -121,7 +122,7 @@ int code_variant_make(struct code_kernel *kernel, struct variant_key key, struct
 static inline bool variant_is_for(const struct variant *variant, const struct variant_key *key)
 {
 	return !memcmp(variant->key.block, key->block, sizeof key->block) && variant->key.small_grid == key->small_grid &&
-	       variant->key.by_thread == key->by_thread;
+	       variant->key.by_thread == key->by_thread && variant->key.cluster == key->cluster;
 }
 
 static inline int code_variant_get(struct code_kernel *kernel, struct variant_key key, struct variant **out)

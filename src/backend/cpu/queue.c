@@ -455,7 +455,7 @@ static int find_variant(const struct device *device, struct device_kernel *kerne
 	bool small = true;
 	for (int i = 0; i < 3; i++)
 		small = small && (uint64_t)config->grid[i] * config->block[i] < UINT64_C(1) << 31;
-	struct variant_key key = { { config->block[0], config->block[1], config->block[2] }, small, false };
+	struct variant_key key = { { config->block[0], config->block[1], config->block[2] }, small, false, false };
 	int status = cpu_kernel_variant_get(kernel, key, variant);
 	if (status)
 		return status;

@@ -49,8 +49,7 @@ static uint32_t put(launch_ptr launch, GLOBAL struct amd_request *r, uint64_t st
 	if (!is_stream(stream))
 		return INVALID_HANDLE;
 	r->stream = stream;
-	r->block = (__builtin_amdgcn_workgroup_id_z() * launch->grid[1] + __builtin_amdgcn_workgroup_id_y()) * launch->grid[0] +
-		   __builtin_amdgcn_workgroup_id_x();
+	r->block = (block_number(launch, 2) * launch->grid[1] + block_number(launch, 1)) * launch->grid[0] + block_number(launch, 0);
 	r->order = __scoped_atomic_fetch_add(&children_of(launch)->order, 1, __ATOMIC_RELAXED, __MEMORY_SCOPE_SYSTEM) + 1;
 	return SUCCESS;
 }

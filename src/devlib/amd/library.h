@@ -46,10 +46,28 @@ INLINE uint32_t from_leader(uint32_t value)
 	return __builtin_amdgcn_readfirstlane(value);
 }
 
+/* In code for clusters: where the block says what it is. */
+INLINE LDS struct amd_cluster_block *cluster_block(void)
+{
+	return (LDS struct amd_cluster_block *)AMD_CLUSTER_AT;
+}
+
+INLINE uint32_t block_number(launch_ptr launch, uint32_t axis)
+{
+	if (launch->clusters)
+		return cluster_block()->index[axis];
+	return axis == 0 ? __builtin_amdgcn_workgroup_id_x() : axis == 1 ? __builtin_amdgcn_workgroup_id_y() : __builtin_amdgcn_workgroup_id_z();
+}
+
+INLINE bool has_trapped(launch_ptr launch)
+{
+	return __scoped_atomic_load_n(&service_of(launch)->state, __ATOMIC_RELAXED, __MEMORY_SCOPE_SYSTEM);
+}
+
 /* Ends the wave where some thread has trapped: nobody must wait for it. */
 INLINE void leave_if_trapped(launch_ptr launch)
 {
-	if (from_leader(__scoped_atomic_load_n(&service_of(launch)->state, __ATOMIC_RELAXED, __MEMORY_SCOPE_SYSTEM)))
+	if (from_leader(has_trapped(launch)))
 		__builtin_amdgcn_endpgm();
 }
 

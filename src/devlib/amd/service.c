@@ -11,11 +11,6 @@ INLINE void copy_text(GLOBAL char *to, const char *from, uint32_t size)
 	to[i] = 0;
 }
 
-INLINE uint32_t block_number(uint32_t axis)
-{
-	return axis == 0 ? __builtin_amdgcn_workgroup_id_x() : axis == 1 ? __builtin_amdgcn_workgroup_id_y() : __builtin_amdgcn_workgroup_id_z();
-}
-
 /* The first one says what happened. The wave ends, with lanes that would have gone on: nothing of such a kernel counts. */
 INLINE void stop(launch_ptr launch, uint32_t thread, uint32_t status, const char *message, const char *file, uint32_t line, const char *function)
 {
@@ -25,7 +20,7 @@ INLINE void stop(launch_ptr launch, uint32_t thread, uint32_t status, const char
 		uint32_t x = launch->block[0], y = launch->block[1];
 		service->status = status;
 		for (uint32_t i = 0; i < 3; i++)
-			service->block[i] = block_number(i);
+			service->block[i] = block_number(launch, i);
 		service->thread[0] = thread % x;
 		service->thread[1] = thread / x % y;
 		service->thread[2] = thread / x / y;
