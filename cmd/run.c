@@ -274,9 +274,12 @@ static bool device_is_known(const char *list)
 
 static int start(struct plan *plan, char **arguments)
 {
+	const char *compare = getenv("DRAGOMAN_COMPARE");
+	bool keeps_amd = compare && !strcmp(compare, "amd");
+
 	if (plan->device && setenv("DRAGOMAN_DEVICE", plan->device, 1))
 		return STATUS_RUN_FAILED;
-	if (plan->compare && (setenv("DRAGOMAN_COMPARE", "1", 1) || setenv("DRAGOMAN_MMA", "exact", 0)))
+	if (plan->compare && (setenv("DRAGOMAN_COMPARE", keeps_amd ? "amd" : "1", 1) || setenv("DRAGOMAN_MMA", "exact", 0)))
 		return STATUS_RUN_FAILED;
 	if (setenv("LD_LIBRARY_PATH", plan->library_path.data, 1))
 		return STATUS_RUN_FAILED;

@@ -28,6 +28,7 @@ struct device_properties {
 	int registers_per_block, threads_per_multiprocessor, blocks_per_multiprocessor;
 	int async_engines;
 	bool integrated, managed_concurrent, pageable_access, cooperative;
+	bool virtual_memory;         /* device_ops.virtual_memory works; where that is NULL: host_backed says so */
 	bool host_backed;            /* its memory is memory of the host's: the driver reads, writes and maps it itself */
 };
 
@@ -53,6 +54,20 @@ enum device_limit {
 	DEVICE_LIMIT_PRINTF, /* bytes of output of device code until it is shown */
 };
 
+/* Addresses and memory apart (cuMemCreate and so on). Sizes and addresses are multiples of VIRTUAL_UNIT. */
+enum { VIRTUAL_UNIT = 2 << 20 };
+struct device_virtual_memory {
+	int (*create)(struct device *device, uint64_t size, void **memory);
+	int (*release)(struct device *device, void *memory); /* its mappings stay */
+	int (*reserve)(struct device *device, uint64_t size, uint64_t alignment, void *hint, void **base);
+	int (*unreserve)(struct device *device, void *base, uint64_t size);
+	int (*map)(struct device *device, void *base, uint64_t size, void *memory); /* all of the memory */
+	int (*unmap)(struct device *device, void *base, uint64_t size);             /* all of a mapping */
+	int (*set_access)(struct device *device, void *base, uint64_t size, unsigned flags); /* the device's, to a mapping: CUmemAccess_flags */
+};
+
+enum { DEVICE_IPC_BYTES = 64 };
+
 struct device_ops {
 	const char *name; /* "cpu", "amd" */
 	int (*count)(int *count);                                    /* devices; also initialises the back end */
@@ -77,6 +92,12 @@ struct device_ops {
 	void (*stage_give)(void *memory); /* from any thread */
 	/* Copies at once, from and to whatever the device or the host reaches. NULL: all of its memory is the host's. */
 	int (*copy_now)(struct device *device, void *to, const void *from, uint64_t size);
+
+	/* What other processes may open; closing does not wait. NULL: all of its memory is the host's. */
+	int (*memory_share)(struct device *device, void *pointer, uint8_t handle[DEVICE_IPC_BYTES]);
+	int (*memory_open)(struct device *device, const uint8_t handle[DEVICE_IPC_BYTES], void **pointer, uint64_t *size);
+	int (*memory_close)(struct device *device, void *pointer);
+	const struct device_virtual_memory *virtual_memory; /* NULL: of the host's memory */
 
 	int (*module_load)(struct device *device, const struct ptx_module *ptx, struct device_module **module,
 			   struct ptx_diagnostic *diagnostic);
@@ -108,6 +129,8 @@ struct device_ops {
 			     uint64_t from_pitch, uint64_t from_slice, uint64_t width, uint64_t height, uint64_t depth);
 	int (*queue_fill)(struct device_queue *queue, void *to, uint64_t pitch, uint32_t value, unsigned element, uint64_t width,
 			  uint64_t height); /* width in elements of 1, 2 or 4 bytes */
+	/* Waits until the word of 4 or 8 bytes at a place that the host need not reach is as CUstreamWaitValue_flags say. NULL: the host waits. */
+	int (*queue_wait_value)(struct device_queue *queue, void *address, uint64_t value, unsigned bytes, unsigned flags);
 	int (*queue_host_function)(struct device_queue *queue, void (*function)(void *), void *argument);
 	/* A point in a queue: tickets of one queue grow. wait_ticket makes `queue` wait for another queue's ticket. */
 	int (*queue_ticket)(struct device_queue *queue, uint64_t *ticket); /* that of the last command submitted */

@@ -2,7 +2,7 @@
  * by the other device, compared, and left as the first device had it. Addresses are the same on both: the GPU is given the host's memory at
  * its place (register_host), its modules' variables are those of the CPU's.
  *
- * The program sees the CPU alone. What cannot be done twice is told once a kernel, and counted at the end. */
+ * The program sees the CPU alone, or with DRAGOMAN_COMPARE=amd what the GPU left. What cannot be done twice is told once a kernel, and counted at the end. */
 #include "driver/compare.h"
 
 #include <inttypes.h>
@@ -33,6 +33,7 @@ static struct {
 	VEC(struct region) pages; /* what the GPU reaches during a launch */
 	struct map said;          /* kernels of which something was told */
 	uint64_t launches, differing, skipped;
+	bool keep_amd; /* the program goes on with the GPU's results */
 } compare = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void summary(void)
@@ -46,6 +47,7 @@ void compare_init(const struct device_ops *ops, struct device *device)
 {
 	compare.ops = ops;
 	compare.device = device;
+	compare.keep_amd = !strcmp(env_get("DRAGOMAN_COMPARE"), "amd");
 	atexit(summary);
 }
 
@@ -164,16 +166,23 @@ static void put_back(const uint8_t *bytes)
 
 /* ---- the comparison -------------------------------------------------------------------------------------------- */
 
-static void report(const struct function *function, const struct launch_config *c, const struct region *r, const uint8_t *cpu, size_t first,
-		   size_t words)
+struct difference { /* the first region that is not the same */
+	const struct region *region;
+	const uint8_t *cpu;
+	size_t first, words; /* the byte, and how many words of the region */
+	size_t others;       /* regions */
+};
+
+static void report(const struct function *function, const struct launch_config *c, const struct difference *d)
 {
+	const struct region *r = d->region;
 	const uint8_t *amd = (const uint8_t *)r->base;
-	size_t at = first & ~(size_t)3, size = r->size - at < 4 ? r->size - at : 4;
+	size_t at = d->first & ~(size_t)3, size = r->size - at < 4 ? r->size - at : 4;
 	uint32_t one = 0, two = 0;
 	float one_float, two_float;
-	char where[300];
+	char where[300], others[64] = "";
 
-	memcpy(&one, cpu + at, size);
+	memcpy(&one, d->cpu + at, size);
 	memcpy(&two, amd + at, size);
 	memcpy(&one_float, &one, 4);
 	memcpy(&two_float, &two, 4);
@@ -181,16 +190,18 @@ static void report(const struct function *function, const struct launch_config *
 		snprintf(where, sizeof where, "variable %s", r->name);
 	else
 		snprintf(where, sizeof where, "the allocation of %zu bytes at %p", r->size, (void *)r->base);
+	if (d->others)
+		snprintf(others, sizeof others, ", and so do words in %zu other places", d->others);
 	log_error("compare: kernel %s, grid (%u,%u,%u), block (%u,%u,%u): %s differs first at byte %zu: cpu 0x%08x (%.9g), amd 0x%08x (%.9g); "
-		  "%zu of %zu words differ",
+		  "%zu of %zu words differ%s",
 		  function->ptx->symbol.name, c->grid[0], c->grid[1], c->grid[2], c->block[0], c->block[1], c->block[2], where, at, one,
-		  (double)one_float, two, (double)two_float, words, (r->size + 3) / 4);
+		  (double)one_float, two, (double)two_float, d->words, (r->size + 3) / 4, others);
 }
 
 /* Against what the CPU left; true where all is the same. Only the first difference of a kernel is told. */
 static bool is_same(const struct function *function, const struct launch_config *config, const uint8_t *after)
 {
-	bool same = true;
+	struct difference found = {0};
 
 	for (size_t i = 0; i < compare.regions.count; i++) {
 		const struct region *r = &compare.regions.data[i];
@@ -207,11 +218,14 @@ static bool is_same(const struct function *function, const struct launch_config 
 			first = at < first ? at : first;
 			words++;
 		}
-		if (same && say_once(function))
-			report(function, config, r, cpu, first, words);
-		same = false;
+		if (found.region)
+			found.others++;
+		else
+			found = (struct difference){r, cpu, first, words, 0};
 	}
-	return same;
+	if (found.region && say_once(function))
+		report(function, config, &found);
+	return !found.region;
 }
 
 /* ---- the other device ---------------------------------------------------------------------------------------------- */
@@ -304,7 +318,8 @@ static void launch_again(const struct function *function, const struct launch_co
 		compare.launches++;
 		compare.differing += !is_same(function, config, after);
 	}
-	put_back(after);
+	if (status || !compare.keep_amd)
+		put_back(after);
 	leave_pages();
 }
 

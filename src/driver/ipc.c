@@ -2,8 +2,8 @@
  *
  * An allocation that is exported is moved into a memfd, at its place: its pages are copied there and mapped back over the
  * same addresses, with what neighbours have on them. The importing process opens the file by way of /proc, which lets a process of the same user do so.
- * An event has a page of that kind: what was recorded last, and what of it is done. This needs a device that works on
- * the host's memory. */
+ * An event has a page of that kind: what was recorded last, and what of it is done. Memory of a device that does not work on the host's is
+ * shared by handles of its own (device_ops.memory_share). */
 #define _GNU_SOURCE
 #include "driver/ipc.h"
 
@@ -320,11 +320,11 @@ CUresult impl_cuIpcGetMemHandle(CUipcMemHandle *out, CUdeviceptr pointer)
 	REQUIRE_CONTEXT(context);
 	if (!out || !memory_map_find(pointer, &found) || found.kind != MEMORY_DEVICE)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!context->device->properties.host_backed)
-		return api_error(CUDA_ERROR_NOT_SUPPORTED, "sharing memory needs a device that works on the host's");
 	status = capture_forbid_unsafe();
 	if (status)
 		return status;
+	if (context->ops->memory_share)
+		return (CUresult)context->ops->memory_share(context->device->device, (void *)found.base, (uint8_t *)out);
 	pthread_mutex_lock(&export_lock);
 	status = memory_map_find(pointer, &found) ? export_locked(&found, &memory) : CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_unlock(&export_lock);
@@ -336,33 +336,46 @@ CUresult impl_cuIpcGetMemHandle(CUipcMemHandle *out, CUdeviceptr pointer)
 	return CUDA_SUCCESS;
 }
 
-CUresult impl_cuIpcOpenMemHandle_v2(CUdeviceptr *pointer, CUipcMemHandle bytes, unsigned int flags)
+static CUresult open_memory(const struct context *context, const CUipcMemHandle *bytes, struct allocation *allocation)
 {
 	struct ipc_handle handle;
+	uint64_t size = 0;
+	void *pointer = NULL;
+	CUresult status;
+
+	if (context->ops->memory_open) {
+		status = (CUresult)context->ops->memory_open(context->device->device, (const uint8_t *)bytes, &pointer, &size);
+		allocation->base = (uintptr_t)pointer;
+		allocation->size = size;
+		return status;
+	}
+	memcpy(&handle, bytes, sizeof handle);
+	allocation->size = handle.size;
+	return ipc_map(&handle, false, &allocation->base);
+}
+
+CUresult impl_cuIpcOpenMemHandle_v2(CUdeviceptr *pointer, CUipcMemHandle bytes, unsigned int flags)
+{
 	struct allocation *allocation;
-	uintptr_t base;
 	CUresult status;
 
 	REQUIRE_CONTEXT(context);
 	if (!pointer || flags & ~(unsigned)CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS)
 		return CUDA_ERROR_INVALID_VALUE;
-	memcpy(&handle, &bytes, sizeof handle);
-	status = ipc_map(&handle, false, &base);
-	if (status)
-		return status;
 	allocation = calloc(1, sizeof *allocation);
-	if (!allocation) {
-		ipc_unmap(base, handle.size);
+	if (!allocation)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	}
 	allocation->kind = MEMORY_IPC;
-	allocation->base = base;
-	allocation->size = handle.size;
 	allocation->context = context;
 	allocation->device = context->device;
+	status = open_memory(context, &bytes, allocation);
+	if (status) {
+		free(allocation);
+		return status;
+	}
 	status = memory_map_add(allocation);
 	if (status) {
-		ipc_unmap(base, handle.size);
+		ipc_memory_close(allocation);
 		free(allocation);
 		return CUDA_ERROR_MAP_FAILED;
 	}
@@ -377,7 +390,12 @@ CUresult impl_cuIpcOpenMemHandle(CUdeviceptr *pointer, CUipcMemHandle handle, un
 
 void ipc_memory_close(const struct allocation *allocation)
 {
-	ipc_unmap(allocation->base, allocation->size);
+	const struct context *context = allocation->context;
+
+	if (context->ops->memory_close)
+		context->ops->memory_close(context->device->device, (void *)allocation->base);
+	else
+		ipc_unmap(allocation->base, allocation->size);
 }
 
 CUresult impl_cuIpcCloseMemHandle(CUdeviceptr pointer)

@@ -87,18 +87,22 @@ static void wait_for_value(void *argument)
 
 static CUresult put_wait(struct queue *queue, const CUstreamBatchMemOpParams *op)
 {
-	CUstreamBatchMemOpParams *copy = malloc(sizeof *copy);
+	const struct device_ops *ops = queue->context->ops;
+	CUstreamBatchMemOpParams *copy;
 	struct allocation found;
 	CUresult status;
 
+	if (ops->queue_wait_value && memory_map_find((uintptr_t)op->waitValue.address, &found) && found.kind != MEMORY_HOST &&
+	    found.kind != MEMORY_REGISTERED && found.kind != MEMORY_MANAGED) { /* the host does not reach it */
+		bool wide = op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64;
+
+		return (CUresult)ops->queue_wait_value(queue->device_queue, (void *)(uintptr_t)op->waitValue.address,
+						       wide ? op->waitValue.value64 : op->waitValue.value, wide ? 8 : 4, op->waitValue.flags);
+	}
+	copy = malloc(sizeof *copy);
 	if (!copy)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	*copy = *op;
-	if (!queue->context->device->properties.host_backed && memory_map_find((uintptr_t)op->waitValue.address, &found) &&
-	    found.kind != MEMORY_HOST && found.kind != MEMORY_REGISTERED && found.kind != MEMORY_MANAGED) {
-		free(copy);
-		return api_error(CUDA_ERROR_NOT_SUPPORTED, "waiting for a value in device memory that the host does not reach");
-	}
 	status = (CUresult)queue->context->ops->queue_host_function(queue->device_queue, wait_for_value, copy);
 	if (status)
 		free(copy);
@@ -116,12 +120,13 @@ static CUresult put_write(struct queue *queue, const CUstreamBatchMemOpParams *o
 
 	if (op->operation == CU_STREAM_MEM_OP_WRITE_VALUE_32)
 		return (CUresult)ops->queue_fill(queue->device_queue, address, 0, op->writeValue.value, 4, 1, 1);
-	value = malloc(sizeof *value);
+	/* Pinned where the device asks for it: a copy of other memory would wait for the stream here. */
+	value = ops->stage_take ? ops->stage_take(queue->context->device->device) : malloc(sizeof *value);
 	if (!value)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	*value = op->writeValue.value64;
 	status = (CUresult)ops->queue_copy(queue->device_queue, address, value, sizeof *value);
-	context_defer(queue->context, queue, queue_last(queue), free, value);
+	context_defer(queue->context, queue, queue_last(queue), ops->stage_give ? ops->stage_give : free, value);
 	return status;
 }
 

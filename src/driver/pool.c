@@ -375,8 +375,8 @@ static CUresult pool_create(CUmemoryPool *handle, const CUmemPoolProps *properti
 	if (properties->allocType != CU_MEM_ALLOCATION_TYPE_PINNED && properties->allocType != CU_MEM_ALLOCATION_TYPE_MANAGED)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (properties->handleTypes & ~CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
-	    (properties->handleTypes && !device->properties.host_backed))
-		return api_error(CUDA_ERROR_NOT_SUPPORTED, "pools are shared by file descriptors only, on devices with the host's memory");
+	    (properties->handleTypes && !device->properties.host_backed && !device->ops->memory_share))
+		return api_error(CUDA_ERROR_NOT_SUPPORTED, "pools are shared by file descriptors only");
 	pool = pool_new(device);
 	if (!pool)
 		return CUDA_ERROR_OUT_OF_MEMORY;

@@ -12,6 +12,8 @@ struct pool_block {
 	size_t size;          /* of its class */
 	void *memory;         /* that the device gave: `base` is in it */
 	struct ipc_memory *shared; /* with other processes; NULL: not */
+	uint32_t entry;       /* of the pool's file, plus 1: how others open it, where the device has handles of its own; 0: not shared */
+	struct driver_device *opened; /* it is another process's, and that device opened it so; NULL: mapped, or our own */
 	struct queue *queue;  /* that the free is in; NULL: nothing to wait for */
 	uint64_t ticket;
 };
@@ -30,7 +32,8 @@ struct pool {
 	bool is_default, host;
 	CUmemPoolProps properties;
 	uint64_t share_id;            /* what processes that share the pool know it by; 0: not shared */
-	int file;                     /* that says so to other processes; 0: none yet */
+	int file;                     /* that says so to other processes, or the other process's; 0: none yet */
+	uint32_t entries;             /* of the file */
 	bool imported;                /* another process's: its blocks are mapped, none is made */
 	_Atomic uint32_t uses;        /* the program's, and one for each allocation */
 	struct pool_state *state;

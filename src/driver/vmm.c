@@ -1,6 +1,7 @@
 /* Virtual memory management: addresses and memory apart. CUDA Driver API 6.14.
- * A memory handle is a memfd; mapping it is mmap over a reserved range. This needs a device that works on the host's
- * memory, as the CPU back end does. */
+ * Where the device works on the host's memory, as the CPU back end does, a memory handle is a memfd, and mapping it is mmap over a reserved
+ * range. Other devices do it themselves (device_ops.virtual_memory): the whole of a memory is mapped, and only devices reach it. A range
+ * belongs to the device that was current when it was reserved, or to the first. */
 #define _GNU_SOURCE
 #include "driver/driver.h"
 
@@ -13,11 +14,12 @@
 
 #include "api/cuda_impl.h"
 
-enum { UNIT = 2 << 20 };
+enum { UNIT = VIRTUAL_UNIT };
 
 struct memory { /* behind CUmemGenericAllocationHandle */
 	struct handle handle;
-	int file;
+	int file;              /* -1: `memory` */
+	void *memory;          /* the device's own */
 	size_t size;
 	CUmemAllocationProp properties;
 	_Atomic uint32_t uses; /* the program's handles, and mappings */
@@ -30,6 +32,7 @@ struct reservation {
 	uintptr_t base;
 	size_t size;
 	size_t mapped;
+	struct driver_device *device; /* whose addresses these are; NULL: the host's */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the reservations */
@@ -45,11 +48,21 @@ static struct memory *memory_of(CUmemGenericAllocationHandle handle)
 	return handle_check((const void *)(uintptr_t)handle, HANDLE_MEMORY);
 }
 
+static struct driver_device *device_of(const struct memory *memory)
+{
+	return driver_device(memory->properties.location.type == CU_MEM_LOCATION_TYPE_DEVICE ? memory->properties.location.id : 0);
+}
+
 static void memory_unref(struct memory *memory)
 {
+	struct driver_device *device = device_of(memory);
+
 	if (atomic_fetch_sub(&memory->uses, 1) != 1)
 		return;
-	close(memory->file);
+	if (memory->file < 0)
+		device->ops->virtual_memory->release(device->device, memory->memory);
+	else
+		close(memory->file);
 	handle_destroy(memory);
 }
 
@@ -72,8 +85,12 @@ static CUresult check_properties(const CUmemAllocationProp *p)
 	}
 	if (!device)
 		return CUDA_ERROR_INVALID_DEVICE;
-	if (!device->properties.host_backed)
-		return api_error(CUDA_ERROR_NOT_SUPPORTED, "virtual memory management needs a device that shares the host's memory");
+	if (device->properties.host_backed)
+		return CUDA_SUCCESS;
+	if (!device->properties.virtual_memory)
+		return api_error(CUDA_ERROR_NOT_SUPPORTED, "virtual memory management: this device's runtime has none");
+	if (p->location.type != CU_MEM_LOCATION_TYPE_DEVICE || p->requestedHandleTypes)
+		return api_error(CUDA_ERROR_NOT_SUPPORTED, "here virtual memory is the device's and no other process's");
 	return CUDA_SUCCESS;
 }
 
@@ -91,20 +108,33 @@ CUresult impl_cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllo
 	return status;
 }
 
-static CUresult memory_new(int file, size_t size, const CUmemAllocationProp *properties, CUmemGenericAllocationHandle *handle)
+static CUresult memory_new(int file, void *own, size_t size, const CUmemAllocationProp *properties, CUmemGenericAllocationHandle *handle)
 {
 	struct memory *memory = handle_create(HANDLE_MEMORY);
 
-	if (!memory) {
-		close(file);
+	if (!memory)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	}
 	memory->file = file;
+	memory->memory = own;
 	memory->size = size;
 	memory->properties = *properties;
 	atomic_init(&memory->uses, 1);
 	*handle = (CUmemGenericAllocationHandle)(uintptr_t)memory;
 	return CUDA_SUCCESS;
+}
+
+static CUresult create_own(struct driver_device *device, CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *properties)
+{
+	const struct device_virtual_memory *ops = device->ops->virtual_memory;
+	void *memory;
+	CUresult status = (CUresult)ops->create(device->device, size, &memory);
+
+	if (status)
+		return status;
+	status = memory_new(-1, memory, size, properties, handle);
+	if (status)
+		ops->release(device->device, memory);
+	return status;
 }
 
 CUresult impl_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *properties,
@@ -127,6 +157,8 @@ CUresult impl_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, con
 		return status;
 	if (size > available)
 		return api_error(CUDA_ERROR_OUT_OF_MEMORY, "%zu bytes, %llu are free", size, (unsigned long long)available);
+	if (!device->properties.host_backed)
+		return create_own(device, handle, size, properties);
 	file = memfd_create("dragoman", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (file < 0)
 		return api_error(CUDA_ERROR_OPERATING_SYSTEM, "memfd_create: %s", strerror(errno));
@@ -134,7 +166,10 @@ CUresult impl_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, con
 		close(file);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	return memory_new(file, size, properties, handle);
+	status = memory_new(file, NULL, size, properties, handle);
+	if (status)
+		close(file);
+	return status;
 }
 
 CUresult impl_cuMemRelease(CUmemGenericAllocationHandle handle)
@@ -186,6 +221,7 @@ CUresult impl_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handl
 					  .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR};
 	struct stat info;
 	int file = (int)(uintptr_t)os_handle;
+	CUresult status;
 
 	REQUIRE_READY();
 	if (!handle)
@@ -198,10 +234,22 @@ CUresult impl_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handl
 	file = fcntl(file, F_DUPFD_CLOEXEC, 0);
 	if (file < 0)
 		return CUDA_ERROR_OPERATING_SYSTEM;
-	return memory_new(file, (size_t)info.st_size, &properties, handle);
+	status = memory_new(file, NULL, (size_t)info.st_size, &properties, handle);
+	if (status)
+		close(file);
+	return status;
 }
 
 /* ---- addresses ------------------------------------------------------------------------------------------------------ */
+
+/* The device whose addresses a reservation gets; NULL: the host's. */
+static struct driver_device *device_to_reserve_for(void)
+{
+	struct context *context;
+	struct driver_device *device = context_current(&context) ? driver_device(0) : context->device;
+
+	return device && !device->properties.host_backed && device->properties.virtual_memory ? device : NULL;
+}
 
 /* Reserves more than is asked for where that is needed for the alignment, and gives the rest back. */
 static void *reserve(uintptr_t hint, size_t size, size_t align)
@@ -222,19 +270,25 @@ static void *reserve(uintptr_t hint, size_t size, size_t align)
 CUresult impl_cuMemAddressReserve(CUdeviceptr *pointer, size_t size, size_t alignment, CUdeviceptr address,
 				  unsigned long long flags)
 {
+	struct driver_device *device;
 	struct reservation *reservation;
-	void *base;
+	void *base = NULL;
 
 	REQUIRE_READY();
 	if (!pointer || !is_unit_multiple(size) || alignment & (alignment - 1) || flags || size > SIZE_MAX / 4 || alignment > SIZE_MAX / 4)
 		return CUDA_ERROR_INVALID_VALUE;
 	reservation = malloc(sizeof *reservation);
-	base = reservation ? reserve((uintptr_t)address, size, alignment > UNIT ? alignment : UNIT) : NULL;
+	alignment = alignment > UNIT ? alignment : UNIT;
+	device = device_to_reserve_for();
+	if (reservation && !device)
+		base = reserve((uintptr_t)address, size, alignment);
+	else if (reservation && device->ops->virtual_memory->reserve(device->device, size, alignment, (void *)(uintptr_t)address, &base))
+		base = NULL;
 	if (!base) {
 		free(reservation);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	*reservation = (struct reservation){NULL, (uintptr_t)base, size, 0};
+	*reservation = (struct reservation){.base = (uintptr_t)base, .size = size, .device = device};
 	pthread_mutex_lock(&lock);
 	reservation->next = reservations;
 	reservations = reservation;
@@ -264,7 +318,10 @@ CUresult impl_cuMemAddressFree(CUdeviceptr pointer, size_t size)
 	if (!found)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!status) {
-		munmap((void *)found->base, found->size);
+		if (found->device)
+			found->device->ops->virtual_memory->unreserve(found->device->device, (void *)found->base, found->size);
+		else
+			munmap((void *)found->base, found->size);
 		free(found);
 	}
 	return status;
@@ -278,19 +335,49 @@ static struct reservation *reservation_locked(uintptr_t base, size_t size)
 	return NULL;
 }
 
-static struct driver_device *device_of(const struct memory *memory)
+static CUresult map_pages(uintptr_t base, size_t size, size_t offset, const struct memory *memory)
 {
-	return driver_device(memory->properties.location.type == CU_MEM_LOCATION_TYPE_DEVICE ? memory->properties.location.id : 0);
+	const struct driver_device *device = device_of(memory);
+
+	if (memory->file < 0)
+		return (CUresult)device->ops->virtual_memory->map(device->device, (void *)base, size, memory->memory);
+	if (mmap((void *)base, size, PROT_NONE, MAP_SHARED | MAP_FIXED, memory->file, (off_t)offset) == MAP_FAILED)
+		return api_error(CUDA_ERROR_OPERATING_SYSTEM, "mmap: %s", strerror(errno));
+	return CUDA_SUCCESS;
+}
+
+static void unmap_pages(uintptr_t base, size_t size, const struct memory *memory)
+{
+	const struct driver_device *device = device_of(memory);
+
+	if (memory->file < 0)
+		device->ops->virtual_memory->unmap(device->device, (void *)base, size);
+	else
+		mmap((void *)base, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+/* Can the memory lie there, and in that part? */
+static CUresult check_place(const struct reservation *reservation, size_t size, size_t offset, const struct memory *memory)
+{
+	bool own = memory->file < 0;
+
+	if (!reservation)
+		return api_error(CUDA_ERROR_INVALID_VALUE, "the range is not reserved");
+	if (own ? !reservation->device || reservation->device->ops != device_of(memory)->ops : reservation->device != NULL)
+		return api_error(CUDA_ERROR_NOT_SUPPORTED, "the range was reserved for another kind of device's memory");
+	if (own && (offset || size != memory->size))
+		return api_error(CUDA_ERROR_NOT_SUPPORTED, "this device's memory is mapped as a whole");
+	return CUDA_SUCCESS;
 }
 
 static CUresult map_locked(uintptr_t base, size_t size, size_t offset, struct memory *memory)
 {
 	struct reservation *reservation = reservation_locked(base, size);
 	struct allocation *allocation;
-	CUresult status;
+	CUresult status = check_place(reservation, size, offset, memory);
 
-	if (!reservation)
-		return api_error(CUDA_ERROR_INVALID_VALUE, "the range is not reserved");
+	if (status)
+		return status;
 	allocation = calloc(1, sizeof *allocation);
 	if (!allocation)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -305,9 +392,10 @@ static CUresult map_locked(uintptr_t base, size_t size, size_t offset, struct me
 		free(allocation);
 		return api_error(CUDA_ERROR_INVALID_VALUE, "memory is mapped there already");
 	}
-	if (mmap((void *)base, size, PROT_NONE, MAP_SHARED | MAP_FIXED, memory->file, (off_t)offset) == MAP_FAILED) {
+	status = map_pages(base, size, offset, memory);
+	if (status) {
 		free(memory_map_remove(base));
-		return api_error(CUDA_ERROR_OPERATING_SYSTEM, "mmap: %s", strerror(errno));
+		return status;
 	}
 	reservation->mapped += size;
 	atomic_fetch_add(&memory->uses, 1);
@@ -370,7 +458,7 @@ CUresult impl_cuMemUnmap(CUdeviceptr pointer, size_t size)
 
 		if (!allocation)
 			break;
-		mmap((void *)base, allocation->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+		unmap_pages(base, allocation->size, allocation->owner);
 		reservation->mapped -= allocation->size;
 		base += allocation->size;
 		memory_unref(allocation->owner);
@@ -386,13 +474,39 @@ static void set_flags(struct allocation *allocation, void *flags)
 	allocation->read_only = allocation->flags == CU_MEM_ACCESS_FLAGS_PROT_READ;
 }
 
-/* There is one set of page tables: the widest access that any device is given is what all have. */
+static CUresult protect(const struct allocation *mapping, unsigned flags)
+{
+	int protection = flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? PROT_READ | PROT_WRITE :
+			 flags == CU_MEM_ACCESS_FLAGS_PROT_READ	     ? PROT_READ :
+								       PROT_NONE;
+
+	if (mprotect((void *)mapping->base, mapping->size, protection))
+		return api_error(CUDA_ERROR_OPERATING_SYSTEM, "mprotect: %s", strerror(errno));
+	return CUDA_SUCCESS;
+}
+
+/* Of a device's own memory: each device has what it is given. */
+static CUresult give_access(const struct allocation *mapping, const CUmemAccessDesc *access, size_t count)
+{
+	CUresult status = CUDA_SUCCESS;
+
+	for (size_t i = 0; i < count && !status; i++) {
+		struct driver_device *device = access[i].location.type == CU_MEM_LOCATION_TYPE_DEVICE ? driver_device(access[i].location.id) : NULL;
+
+		if (!device || device->ops != mapping->device->ops)
+			return api_error(CUDA_ERROR_NOT_SUPPORTED, "that memory is reached by devices of its own kind only");
+		status = (CUresult)device->ops->virtual_memory->set_access(device->device, (void *)mapping->base, mapping->size, access[i].flags);
+	}
+	return status;
+}
+
+/* The host has one set of page tables: the widest access that any device is given is what all have. */
 CUresult impl_cuMemSetAccess(CUdeviceptr pointer, size_t size, const CUmemAccessDesc *access, size_t count)
 {
 	uintptr_t base = (uintptr_t)pointer, end = base + size;
 	unsigned flags = 0;
 	struct allocation found;
-	int protection;
+	CUresult status;
 
 	REQUIRE_READY();
 	if (!access || !count || !is_covered(base, size))
@@ -405,12 +519,10 @@ CUresult impl_cuMemSetAccess(CUdeviceptr pointer, size_t size, const CUmemAccess
 			return CUDA_ERROR_INVALID_VALUE;
 		flags |= access[i].flags;
 	}
-	protection = flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? PROT_READ | PROT_WRITE :
-		     flags == CU_MEM_ACCESS_FLAGS_PROT_READ	 ? PROT_READ :
-								   PROT_NONE;
 	for (; base < end && memory_map_find(base, &found); base += found.size) {
-		if (mprotect((void *)base, found.size, protection))
-			return api_error(CUDA_ERROR_OPERATING_SYSTEM, "mprotect: %s", strerror(errno));
+		status = ((const struct memory *)found.owner)->file < 0 ? give_access(&found, access, count) : protect(&found, flags);
+		if (status)
+			return status;
 		memory_map_edit(base, set_flags, &flags);
 	}
 	return CUDA_SUCCESS;

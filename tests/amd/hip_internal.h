@@ -31,7 +31,7 @@ struct device *device_at(int ordinal);
 int device_ordinal(const struct device *device);
 
 /* Live handles, so that one that is not is an error rather than a crash. */
-enum handle_kind { HANDLE_STREAM = 1, HANDLE_EVENT, HANDLE_MODULE, HANDLE_FUNCTION };
+enum handle_kind { HANDLE_STREAM = 1, HANDLE_EVENT, HANDLE_MODULE, HANDLE_FUNCTION, HANDLE_MEMORY };
 void handle_add(void *handle, enum handle_kind kind);
 bool handle_remove(void *handle, enum handle_kind kind);
 bool handle_live(const void *handle, enum handle_kind kind);

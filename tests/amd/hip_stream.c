@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include "hip_internal.h"
 
 struct event {
@@ -383,6 +384,54 @@ int hipLaunchHostFunc(hip_stream stream, hip_host_function *function, void *argu
 {
 	if (!function) return HIP_INVALID_VALUE;
 	return enqueue_call(stream, (struct host_call){ function, NULL, stream, argument });
+}
+
+/* ---- values ---- */
+struct value_wait {
+	const volatile void *address;
+	uint64_t value, mask;
+	unsigned bytes, flags;
+};
+
+/* The race with whoever writes the value is what this is for. */
+__attribute__((no_sanitize_thread)) static bool value_is_there(const struct value_wait *w)
+{
+	uint64_t now = (w->bytes == 4 ? *(const volatile uint32_t *)w->address : *(const volatile uint64_t *)w->address) & w->mask;
+
+	switch (w->flags) {
+	case 0: return now >= w->value;
+	case 1: return now == w->value;
+	case 2: return now & w->value;
+	default: return ~(now | w->value) & w->mask;
+	}
+}
+
+static int wait_for_value(void *work)
+{
+	while (!value_is_there(work) && !hip_stopping) usleep(50);
+	return HIP_SUCCESS;
+}
+
+static int enqueue_wait(hip_stream stream, struct value_wait wait)
+{
+	struct value_wait *copy;
+
+	if (!wait.address || wait.flags > 3 || memory_classify((const void *)(uintptr_t)wait.address, wait.bytes) != MEMORY_KNOWN) return HIP_INVALID_VALUE;
+	if (!stream_device(stream)) return HIP_INVALID_HANDLE;
+	copy = malloc(sizeof *copy);
+	if (!copy) return HIP_OUT_OF_MEMORY;
+	*copy = wait;
+	return stream_enqueue(stream, wait_for_value, copy, false);
+}
+
+int hipStreamWaitValue32(hip_stream stream, void *address, uint32_t value, unsigned flags, uint32_t mask)
+{
+	return enqueue_wait(stream, (struct value_wait){ address, value, mask, 4, flags });
+}
+
+int hipStreamWaitValue64(hip_stream stream, void *address, uint64_t value, unsigned flags, uint64_t mask)
+{
+	return enqueue_wait(stream, (struct value_wait){ address, value, mask, 8, flags });
 }
 
 /* ---- events ---- */

@@ -248,15 +248,16 @@ static void test_pools(void)
 
 static void test_virtual_memory(void)
 {
-	CUmemAllocationProp properties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0},
-					  .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR};
+	CUmemAllocationProp properties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
 	CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
 	CUmemGenericAllocationHandle handle = 0, again = 0, imported = 0;
 	CUdeviceptr range = 0, second = 0;
 	size_t unit = 0;
 	unsigned value = 0;
-	int file = -1;
+	int file = -1, shares = 0;
 
+	CHECK_OK(cuDeviceGetAttribute(&shares, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, 0));
+	properties.requestedHandleTypes = shares ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : CU_MEM_HANDLE_TYPE_NONE;
 	CHECK_OK(cuMemGetAllocationGranularity(&unit, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
 	CHECK(unit > 0 && !(unit & (unit - 1)));
 	CHECK_OK(cuMemAddressReserve(&range, 4 * unit, 0, 0, 0));
@@ -272,10 +273,15 @@ static void test_virtual_memory(void)
 	CHECK_OK(cuMemRetainAllocationHandle(&again, (void *)(uintptr_t)(range + unit + 5)));
 	CHECK(again == handle);
 	CHECK_OK(cuMemRelease(again));
-	CHECK_OK(cuMemExportToShareableHandle(&file, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
-	CHECK(file >= 0);
-	CHECK_OK(cuMemImportFromShareableHandle(&imported, (void *)(uintptr_t)file, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
-	close(file);
+	if (shares) {
+		CHECK_OK(cuMemExportToShareableHandle(&file, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+		CHECK(file >= 0);
+		CHECK_OK(cuMemImportFromShareableHandle(&imported, (void *)(uintptr_t)file, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+		close(file);
+	} else {
+		CHECK_INT(cuMemExportToShareableHandle(&file, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0), CUDA_ERROR_INVALID_VALUE);
+		CHECK_OK(cuMemRetainAllocationHandle(&imported, (void *)(uintptr_t)(range + unit)));
+	}
 	CHECK_OK(cuMemAddressReserve(&second, 2 * unit, 0, 0, 0));
 	CHECK_OK(cuMemMap(second, 2 * unit, 0, imported, 0));
 	CHECK_OK(cuMemSetAccess(second, 2 * unit, &access, 1));

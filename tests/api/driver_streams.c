@@ -144,6 +144,7 @@ static void test_events(void)
 	CHECK_INT(cuEventElapsedTime(&ms, first, second), CUDA_ERROR_INVALID_HANDLE);
 	CHECK_OK(cuStreamWaitEvent(a, first, 0));
 	atomic_store(&gate, 0);
+	atomic_store(&reached, 0);
 	CHECK_OK(cuMemsetD32(cell, 1, 1));
 	CHECK_OK(cuCtxSynchronize());
 	CHECK_OK(cuEventRecord(first, a));
@@ -156,6 +157,8 @@ static void test_events(void)
 	CHECK_INT(cuEventQuery(second), CUDA_ERROR_NOT_READY);
 	CHECK_INT(cuStreamQuery(b), CUDA_ERROR_NOT_READY);
 	CHECK_INT(cuEventElapsedTime(&ms, first, second), CUDA_ERROR_NOT_READY);
+	while (!atomic_load(&reached)) /* the first event is over by then */
+		sleep_ms(1);
 	sleep_ms(20);
 	atomic_store(&gate, 1);
 	CHECK_OK(cuEventSynchronize(second));

@@ -4,7 +4,7 @@
  *     error.c    HIP's errors as CUDA's                        module.c   modules, kernels, code objects
  *     queue.c    streams: commands, tickets                    service.c  what kernels tell the host: prints, traps
  *     children.c what kernels launch                           diagnose.c why there is no GPU to use (diagnose.h)
- *     texture.c  texture and surface objects
+ *     texture.c  texture and surface objects                   virtual.c  addresses and memory apart; memory of other processes
  *
  * HIP has a current device for each thread: amd_enter() comes before every call that means one.
  * Locks, outermost first: a module's, a queue's, that of the textures, the service's, the device's. */
@@ -124,6 +124,7 @@ int amd_queue_copy(struct device_queue *queue, void *to, const void *from, uint6
 int amd_queue_copy_2d(struct device_queue *queue, void *to, uint64_t to_pitch, uint64_t to_slice, const void *from, uint64_t from_pitch,
 		      uint64_t from_slice, uint64_t width, uint64_t height, uint64_t depth);
 int amd_queue_fill(struct device_queue *queue, void *to, uint64_t pitch, uint32_t value, unsigned element, uint64_t width, uint64_t height);
+int amd_queue_wait_value(struct device_queue *queue, void *address, uint64_t value, unsigned bytes, unsigned flags);
 int amd_queue_host_function(struct device_queue *queue, void (*function)(void *), void *argument);
 int amd_queue_ticket(struct device_queue *queue, uint64_t *ticket);
 int amd_queue_mark(struct device_queue *queue, uint64_t *ticket);
@@ -160,6 +161,14 @@ int amd_texture_create(struct device *device, const struct texture_description *
 void amd_texture_destroy(struct device *device, uint64_t object);
 int amd_textures_adopt(struct device *device);
 
+
+/* ---- virtual.c ------------------------------------------------------------------------------- */
+
+extern const struct device_virtual_memory amd_virtual_memory;
+bool amd_has_virtual_memory(struct device *device);
+int amd_memory_share(struct device *device, void *pointer, uint8_t handle[DEVICE_IPC_BYTES]);
+int amd_memory_open(struct device *device, const uint8_t handle[DEVICE_IPC_BYTES], void **pointer, uint64_t *size);
+int amd_memory_close(struct device *device, void *pointer);
 
 /* ---- children.c ------------------------------------------------------------------------------ */
 

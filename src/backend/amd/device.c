@@ -407,6 +407,7 @@ static void device_properties(struct device *device, struct device_properties *o
 		.managed_concurrent = attribute(hip, HIP_CONCURRENT_MANAGED, 0),
 		.pageable_access = attribute(hip, HIP_PAGEABLE_ACCESS, 0),
 		.cooperative = attribute(hip, HIP_COOPERATIVE, 0),
+		.virtual_memory = amd_has_virtual_memory(device),
 	};
 	if (!amd_hip()->hipDeviceGetName || amd_hip()->hipDeviceGetName(out->name, sizeof out->name, hip) || !out->name[0])
 		snprintf(out->name, sizeof out->name, "AMD %s", device->architecture);
@@ -547,6 +548,10 @@ const struct device_ops amd_device_ops = {
 	.stage_take = stage_take,
 	.stage_give = stage_give,
 	.copy_now = copy_now,
+	.memory_share = amd_memory_share,
+	.memory_open = amd_memory_open,
+	.memory_close = amd_memory_close,
+	.virtual_memory = &amd_virtual_memory,
 	.module_load = amd_module_load,
 	.module_unload = amd_module_unload,
 	.module_variable = amd_module_variable,
@@ -560,6 +565,7 @@ const struct device_ops amd_device_ops = {
 	.queue_copy = amd_queue_copy,
 	.queue_copy_2d = amd_queue_copy_2d,
 	.queue_fill = amd_queue_fill,
+	.queue_wait_value = amd_queue_wait_value,
 	.queue_host_function = amd_queue_host_function,
 	.queue_ticket = amd_queue_ticket,
 	.queue_mark = amd_queue_mark,

@@ -11,8 +11,27 @@
 #include <stdint.h>
 
 typedef void *hip_module, *hip_function, *hip_stream, *hip_event;
+typedef void *hip_memory; /* apart from addresses */
 typedef void hip_host_function(void *argument);
 typedef void hip_stream_callback(hip_stream stream, int status, void *argument);
+
+struct hip_ipc_handle { /* hipIpcMemHandle_t */
+	uint8_t bytes[64];
+};
+struct hip_location { /* hipMemLocation */
+	int type, id;
+};
+struct hip_memory_properties { /* hipMemAllocationProp */
+	int type, handle_type;
+	struct hip_location location;
+	void *windows;
+	uint8_t compression, rdma;
+	uint16_t usage;
+};
+struct hip_access { /* hipMemAccessDesc */
+	struct hip_location location;
+	int flags; /* as CUDA's */
+};
 
 /* HIP(name, result, (arguments)) */
 #define HIP_ENTRIES(HIP) \
@@ -46,6 +65,20 @@ typedef void hip_stream_callback(hip_stream stream, int status, void *argument);
 	HIP(hipHostUnregister, int, (void *pointer)) \
 	HIP(hipHostGetDevicePointer, int, (void **device_pointer, void *host_pointer, unsigned flags)) \
 	HIP(hipMallocManaged, int, (void **pointer, size_t size, unsigned flags)) \
+	HIP(hipMemGetAddressRange, int, (void **base, size_t *size, void *pointer)) \
+	/* Memory of other processes; flags: HIP_IPC_PEERS */ \
+	HIP(hipIpcGetMemHandle, int, (struct hip_ipc_handle *handle, void *pointer)) \
+	HIP(hipIpcOpenMemHandle, int, (void **pointer, struct hip_ipc_handle handle, unsigned flags)) \
+	HIP(hipIpcCloseMemHandle, int, (void *pointer)) \
+	/* Addresses and memory apart. Releases differ in what they take: flags and offsets are 0, memory is mapped as a whole. */ \
+	HIP(hipMemGetAllocationGranularity, int, (size_t *size, const struct hip_memory_properties *properties, int option)) \
+	HIP(hipMemAddressReserve, int, (void **base, size_t size, size_t alignment, void *hint, unsigned long long flags)) \
+	HIP(hipMemAddressFree, int, (void *base, size_t size)) \
+	HIP(hipMemCreate, int, (hip_memory *memory, size_t size, const struct hip_memory_properties *properties, unsigned long long flags)) \
+	HIP(hipMemRelease, int, (hip_memory memory)) \
+	HIP(hipMemMap, int, (void *base, size_t size, size_t offset, hip_memory memory, unsigned long long flags)) \
+	HIP(hipMemUnmap, int, (void *base, size_t size)) \
+	HIP(hipMemSetAccess, int, (void *base, size_t size, const struct hip_access *access, size_t count)) \
 	/* Copies and fills, in a stream; kind: HIP_COPY_DEFAULT, decided by the addresses */ \
 	HIP(hipMemcpy, int, (void *to, const void *from, size_t size, int kind)) \
 	HIP(hipMemcpyAsync, int, (void *to, const void *from, size_t size, int kind, hip_stream stream)) \
@@ -62,6 +95,9 @@ typedef void hip_stream_callback(hip_stream stream, int status, void *argument);
 	HIP(hipStreamSynchronize, int, (hip_stream stream)) \
 	HIP(hipStreamQuery, int, (hip_stream stream)) /* HIP_NOT_READY while there is work */ \
 	HIP(hipStreamWaitEvent, int, (hip_stream stream, hip_event event, unsigned flags)) \
+	/* Until the word (& mask) is as the flags say: 0 no less than the value, 1 equal, 2 a common bit, 3 a bit that neither has */ \
+	HIP(hipStreamWaitValue32, int, (hip_stream stream, void *address, uint32_t value, unsigned flags, uint32_t mask)) \
+	HIP(hipStreamWaitValue64, int, (hip_stream stream, void *address, uint64_t value, unsigned flags, uint64_t mask)) \
 	HIP(hipStreamAddCallback, int, (hip_stream stream, hip_stream_callback *callback, void *argument, unsigned flags)) \
 	HIP(hipLaunchHostFunc, int, (hip_stream stream, hip_host_function *function, void *argument)) \
 	HIP(hipEventCreateWithFlags, int, (hip_event *event, unsigned flags)) \
@@ -177,6 +213,8 @@ enum { HIP_STREAM_NON_BLOCKING = 1 }; /* no implicit order with the null stream 
 enum { HIP_EVENT_BLOCKING = 1, HIP_EVENT_NO_TIMING = 2 };
 enum { HIP_HOST_PORTABLE = 1, HIP_HOST_MAPPED = 2, HIP_HOST_WRITE_COMBINED = 4 };
 #define HIP_HOST_COHERENT 0x40000000u /* fine-grained: device and host see each other's stores while a kernel runs */
+enum { HIP_IPC_PEERS = 1 }; /* hipIpcMemLazyEnablePeerAccess: the one value there is */
+enum { HIP_PINNED = 1, HIP_LOCATION_DEVICE = 1, HIP_GRANULARITY_LEAST = 0 };
 enum { HIP_ATTACH_GLOBAL = 1 }; /* of hipMallocManaged */
 enum { HIP_LIMIT_STACK = 0, HIP_LIMIT_HEAP = 2 };
 

@@ -558,6 +558,19 @@ int amd_queue_fill(struct device_queue *queue, void *to, uint64_t pitch, uint32_
 	return end(queue, error, "hipMemsetAsync");
 }
 
+/* ---- values -------------------------------------------------------------------------------------------- */
+
+/* The flags are HIP's too, but for a flush, which it does not need; "no less" is cyclic for CUDA only. */
+int amd_queue_wait_value(struct device_queue *queue, void *address, uint64_t value, unsigned bytes, unsigned flags)
+{
+	int status = begin(queue);
+	if (status)
+		return status;
+	if (bytes == 4)
+		return end(queue, HIP_CALL(hipStreamWaitValue32, queue->stream, address, (uint32_t)value, flags & 3, UINT32_MAX), "hipStreamWaitValue32");
+	return end(queue, HIP_CALL(hipStreamWaitValue64, queue->stream, address, value, flags & 3, UINT64_MAX), "hipStreamWaitValue64");
+}
+
 /* ---- host functions ---------------------------------------------------------------------------------------- */
 
 struct callback {
