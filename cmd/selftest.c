@@ -1,6 +1,9 @@
 /* dragoman selftest: does this device compute what it should, and how fast? For people with hardware that nobody here has: kernels whose
  * results are known, copies, a sample of the tests of PTX, and a report to send in. The programs are PTX, so that the whole way is
- * tested: parser, compiler, code object, loader, launch. */
+ * tested: parser, compiler, code object, loader, launch.
+ *
+ * A device may end the process that uses it, or never come to an end. So what uses it is a child; where that is gone, or silent for too long, the
+ * part that it was at has failed, and another child goes on with the next one. The report is written line by line. */
 #include "command.h"
 #include "cuda.h"
 
@@ -9,9 +12,12 @@
 #include <getopt.h>
 #include <limits.h>
 #include <math.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define HEAD ".version 7.0\n.target sm_80\n.address_size 64\n"
@@ -168,8 +174,10 @@ static void tell(struct run *run, const char *format, ...)
 	va_end(arguments);
 	puts(line);
 	fflush(stdout);
-	if (run->report)
+	if (run->report) {
 		fprintf(run->report, "%s\n", line);
+		fflush(run->report); /* whatever becomes of this process */
+	}
 }
 
 static int launch(struct run *run, cuda_handle function, bool square)
@@ -260,10 +268,14 @@ static void measure_copies(struct run *run)
 /* One file of them, by the program that runs them: what fails, then how many. */
 static void try_ptx_file(struct run *run, const char *folder, const char *name)
 {
-	enum { LINES = 20 };
+	enum { LINES = 20, FILE_SECONDS = 1200 };
 	char command[3 * PATH_MAX], line[512], last[512] = "nothing was run";
 	unsigned lines = 0;
-	snprintf(command, sizeof command, "'%s/run_ptx' '%s/%s.ptx' 2>&1", folder, folder, name);
+	snprintf(command, sizeof command, "timeout -k 5 %d '%s/run_ptx' '%s/%s.ptx' 2>&1", FILE_SECONDS, folder, folder, name);
+	if (isatty(STDOUT_FILENO)) {
+		printf("      ptx: %s …\r", name);
+		fflush(stdout);
+	}
 	FILE *pipe = popen(command, "r");
 	uint64_t start = clock_ns();
 	while (pipe && fgets(line, sizeof line, pipe)) {
@@ -322,36 +334,146 @@ static void describe(struct run *run)
 		tell(run, "gpu     %s, %s%s", gpus[i].name, gpus[i].architecture, gpus[i].ordinal < 0 ? ", not used" : "");
 }
 
-static void try_all(struct run *run)
+/* ---- parts, in children ------------------------------------------------------------------------------------------------- */
+
+static const struct part {
+	const char *name, *ptx; /* NULL: not a kernel */
+	void (*want)(const uint32_t *, uint32_t *);
+	void (*other)(struct run *);
+} parts[] = {
+	{ "device", NULL, NULL, describe },
+	{ "saxpy", saxpy, want_saxpy, NULL },
+	{ "divide", divide, want_divide, NULL },
+	{ "doubles", doubles, want_doubles, NULL },
+	{ "shuffle", shuffle, want_shuffle, NULL },
+	{ "reverse", reverse, want_reverse, NULL },
+	{ "diverge", diverge, want_diverge, NULL },
+	{ "histogram", histogram, want_histogram, NULL },
+	{ "gemm", gemm, want_gemm, NULL },
+	{ "copies", NULL, NULL, measure_copies },
+};
+
+/* What a child says: the part that it begins with, or has done, and what has failed in it. */
+struct progress {
+	int32_t part;
+	uint32_t failed;
+	bool done;
+};
+
+static void say_progress(int pipe, int part, unsigned failed, bool done)
 {
+	struct progress progress = { part, failed, done };
+	if (write(pipe, &progress, sizeof progress) != sizeof progress)
+		_exit(STATUS_NO);
+}
+
+static bool prepare(struct run *run)
+{
+	const size_t bytes = (size_t)2 * COUNT * sizeof(uint32_t);
 	uint32_t state = 12345;
+	run->given = calloc(3, bytes);
+	run->cuda = run->given ? cuda_open() : NULL;
+	if (!run->cuda)
+		return false;
+	run->got = run->given + 2 * COUNT;
+	run->wanted = run->given + 4 * COUNT;
 	for (size_t i = 0; i < (size_t)2 * COUNT; i++) { /* floats of [0, 1) with varied last bits */
 		state = state * 1664525 + 1013904223;
 		run->given[i] = as_bits((float)(state >> 8) / (1 << 24));
 	}
-	int error = run->cuda->to_device(run->in, run->given, (size_t)2 * COUNT * sizeof *run->given);
+	return true;
+}
+
+/* Memory for the kernels, when the device has been named. */
+static bool fill_memory(struct run *run)
+{
+	const size_t bytes = (size_t)2 * COUNT * sizeof *run->given;
+	int error = run->cuda->allocate(&run->in, bytes);
+	if (!error)
+		error = run->cuda->allocate(&run->out, bytes);
+	if (!error)
+		error = run->cuda->to_device(run->in, run->given, bytes);
 	if (error) {
 		tell(run, "FAIL  %-10s %s (%d)", "memory", cuda_error(run->cuda, error), error);
 		run->failed++;
-		return;
 	}
-	try_kernel(run, "saxpy", saxpy, want_saxpy, false);
-	try_kernel(run, "divide", divide, want_divide, false);
-	try_kernel(run, "doubles", doubles, want_doubles, false);
-	try_kernel(run, "shuffle", shuffle, want_shuffle, false);
-	try_kernel(run, "reverse", reverse, want_reverse, false);
-	try_kernel(run, "diverge", diverge, want_diverge, false);
-	try_kernel(run, "histogram", histogram, want_histogram, false);
-	try_kernel(run, "gemm", gemm, want_gemm, true);
-	measure_copies(run);
+	return !error;
+}
+
+/* An error that stays ends the child: the next one has the device anew. */
+static void try_parts(struct run *run, int first, int pipe)
+{
+	if (!prepare(run))
+		_exit(STATUS_NO);
+	for (int i = first; i < (int)ARRAY_LENGTH(parts); i++) {
+		say_progress(pipe, i, 0, false);
+		run->failed = 0;
+		if (i && !run->in && !fill_memory(run)) {
+			say_progress(pipe, (int)ARRAY_LENGTH(parts), run->failed, true);
+			return;
+		}
+		if (parts[i].ptx)
+			try_kernel(run, parts[i].name, parts[i].ptx, parts[i].want, parts[i].want == want_gemm);
+		else
+			parts[i].other(run);
+		say_progress(pipe, i, run->failed, true);
+		if (run->failed && run->cuda->context_wait())
+			return;
+	}
+}
+
+/* One child, from a part on. The part to go on with; -1: there is no device. */
+static int watch_child(struct run *run, int first)
+{
+	enum { SECONDS = 120 };
+	struct progress now = { first, 0, false };
+	int ends[2], status = 0;
+	bool silent = false, any = false;
+	fflush(NULL);
+	pid_t child = pipe(ends) ? -1 : fork();
+	if (!child) {
+		close(ends[0]);
+		try_parts(run, first, ends[1]);
+		fflush(NULL);
+		_exit(STATUS_OK);
+	}
+	if (child < 0) {
+		say("no process can be made");
+		return -1;
+	}
+	close(ends[1]);
+	for (;;) {
+		struct pollfd wait = { ends[0], POLLIN, 0 };
+		silent = poll(&wait, 1, SECONDS * 1000) == 0;
+		if (silent || read(ends[0], &now, sizeof now) != sizeof now)
+			break;
+		any = true;
+		run->failed += now.failed;
+	}
+	close(ends[0]);
+	if (silent)
+		kill(child, SIGKILL);
+	waitpid(child, &status, 0);
+	if (!any)
+		return -1;
+	if (now.done)
+		return now.part + 1;
+	if (silent)
+		tell(run, "FAIL  %-10s not over after %d s", parts[now.part].name, SECONDS);
+	else if (WIFSIGNALED(status))
+		tell(run, "FAIL  %-10s signal %d (%s) ended the process", parts[now.part].name, WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else
+		tell(run, "FAIL  %-10s the process ended, with status %d", parts[now.part].name, WEXITSTATUS(status));
+	run->failed++;
+	return now.part + 1;
 }
 
 static int selftest(int argc, char **argv)
 {
 	static const struct option options[] = { { "quick", no_argument, NULL, 'q' }, { 0 } };
-	const size_t bytes = (size_t)2 * COUNT * sizeof(uint32_t);
 	struct run run = { 0 };
 	bool quick = false;
+	int part = 0;
 	for (int option; (option = next_option(&command_selftest, argc, argv, ":q", options)) != -1;) {
 		if (option != 'q')
 			return STATUS_USAGE;
@@ -360,20 +482,18 @@ static int selftest(int argc, char **argv)
 	const char *path = optind < argc ? argv[optind] : "dragoman-selftest.txt";
 	if (optind + 1 < argc)
 		return usage_error(&command_selftest, "no argument '%s'", argv[optind + 1]);
-	run.cuda = cuda_open();
-	if (!run.cuda)
-		return STATUS_NO;
-	run.given = calloc(3, bytes);
 	run.report = fopen(path, "w");
-	if (!run.given || !run.report || run.cuda->allocate(&run.in, bytes) || run.cuda->allocate(&run.out, bytes)) {
-		say("no memory, or %s cannot be written", path);
-		free(run.given);
+	if (!run.report) {
+		say("%s cannot be written", path);
 		return STATUS_NO;
 	}
-	run.got = run.given + 2 * COUNT;
-	run.wanted = run.given + 4 * COUNT;
-	describe(&run);
-	try_all(&run);
+	while (part >= 0 && part < (int)ARRAY_LENGTH(parts))
+		part = watch_child(&run, part);
+	if (part < 0) {
+		tell(&run, "there is no device to test");
+		fclose(run.report);
+		return STATUS_NO;
+	}
 	if (!quick)
 		try_ptx(&run);
 	if (run.failed)
@@ -381,7 +501,6 @@ static int selftest(int argc, char **argv)
 	else
 		tell(&run, "all parts passed");
 	fclose(run.report);
-	free(run.given);
 	printf("The report is in %s: please attach it where you tell of this device.\n", path);
 	return run.failed ? STATUS_NO : STATUS_OK;
 }
