@@ -117,8 +117,8 @@ with tempfile.TemporaryDirectory() as folder:
     # The device ends the process at each third launch: the parts that it was at have failed, the others are done.
     status, out, err = run(['selftest', '--quick', report], DRAGOMAN_DEVICE='amd', DRAGOMAN_EMULATE_ABORT='3', **amd)
     with open(report, encoding='utf-8') as f:
-        failed = [line.split()[1] for line in out.splitlines() if line.startswith('FAIL')]
-        check('selftest survives its device', status == 1 and failed == ['divide', 'shuffle', 'diverge', 'gemm'] and 'signal 6' in out
+        broken = [line.split()[1] for line in out.splitlines() if line.startswith('FAIL')]
+        check('selftest survives its device', status == 1 and broken == ['divide', 'shuffle', 'diverge', 'gemm'] and 'signal 6' in out
               and 'ok    copies' in out and '4 parts failed' in out and out.startswith(f.read()), out + err)
     run(['cache', 'clear'], DRAGOMAN_CACHE_DIR=cache)
     status, out, err = run(['cache', 'warm', ptx], DRAGOMAN_DEVICE='amd', DRAGOMAN_EMULATE='gfx90a', **amd)
