@@ -643,6 +643,21 @@ static bool emit_ir(struct compilation *c, struct ptx_diagnostic *diagnostic)
 	return emit_kernel(e);
 }
 
+/* false: said with unsupported(). In functions that are called threads are not resumed: others of the warp may be elsewhere. */
+static bool runs_in_step(struct compilation *c, bool kernel_resumes, struct ptx_diagnostic *diagnostic)
+{
+	const char *why = c->e.ir->apart;
+	if (!why && c->options.in_step && kernel_resumes && c->e.ir->flags_used & ISA_BARRIER)
+		why = "barriers, in a kernel whose threads come to such by themselves";
+	if (!why)
+		return true;
+	c->e.state = &c->state;
+	c->e.diagnostic = diagnostic;
+	c->e.inst = NULL;
+	unsupported(&c->e, "%s, in a function that is called and not inlined: not on a GPU that runs the threads of a warp in step", why);
+	return false;
+}
+
 /* Functions that are called through pointers or recursively: one thread at a time, in the same object. */
 static bool emit_called_functions(struct compilation *c, const struct ptx_module *module, struct ptx_diagnostic *diagnostic)
 {
@@ -657,7 +672,7 @@ static bool emit_called_functions(struct compilation *c, const struct ptx_module
 		if (i >= c->unit.functions.count || !ok)
 			break;
 		c->e.ir = build_ir(c, module, c->unit.functions.data[i], diagnostic);
-		ok = c->e.ir && emit_ir(c, diagnostic);
+		ok = c->e.ir && runs_in_step(c, kernel->resumes, diagnostic) && emit_ir(c, diagnostic);
 		if (c->e.ir)
 			ir_destroy(c->e.ir);
 	}
@@ -678,8 +693,10 @@ static bool compilation_try(struct compilation *c, const struct ptx_module *modu
 	}
 	c->options.vector = (uint8_t)c->target.width;
 	if (c->target.hooks) {
+		const uint32_t *block = options->block;
 		c->options.lanes = 1;
 		c->options.in_step = true;
+		c->options.two_warps = c->target.wave64 && block[0] * block[1] * block[2] > AMD_PADDED_THREADS_MAX;
 	}
 	c->e.ir = build_ir(c, module, kernel, diagnostic);
 	if (!c->e.ir)
@@ -687,12 +704,6 @@ static bool compilation_try(struct compilation *c, const struct ptx_module *modu
 	c->options.opt_level = (uint8_t)opt_level_for(c->e.ir, options->opt_level);
 	if (!start_module(c, kernel->symbol.name))
 		return false;
-	if (c->e.ir->apart) {
-		c->e.state = &c->state;
-		c->e.diagnostic = diagnostic;
-		unsupported(&c->e, "%s: not on a GPU that runs the threads of a warp in step", c->e.ir->apart);
-		return false;
-	}
 	if (!emit_ir(c, diagnostic) || !emit_called_functions(c, module, diagnostic))
 		return false;
 	return (!c->target.hooks || c->target.hooks->finish_module(&c->e)) && verify(&c->e);

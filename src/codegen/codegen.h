@@ -20,6 +20,7 @@ struct compile_options {
 	bool small_grid;       /* the launch's threads in each dimension are < 2^31: global indices do not wrap */
 	bool check_alignment;  /* of addresses; end the kernel where they are not (DRAGOMAN_CHECK_ALIGNMENT) */
 	bool in_step;          /* the scalar form for a machine that runs the 32 threads of a warp in step */
+	bool two_warps;        /* in_step: and two warps with each other */
 	bool exact_products;   /* AMD: matrix products of floats as NVIDIA's cards round them, to the bit, and not as this one does (DRAGOMAN_MMA=exact) */
 	bool cluster;          /* AMD: for launches in clusters of several blocks (backend/amd/abi.h) */
 	bool fibers;           /* barriers always switch fibers: kernels are not cut into regions */

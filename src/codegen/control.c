@@ -285,7 +285,10 @@ static void end_uniform(struct emitter *e, uint32_t block)
 	}
 	LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b), wrong = new_block(e, "nowhere");
 	LLVMPositionBuilderAtEnd(e->b, wrong);
-	LLVMBuildBr(e->b, s->group_next); /* an index past the list: undefined by the manual */
+	if (e->ir->resumes) /* nobody leaves but by the latch */
+		LLVMBuildUnreachable(e->b);
+	else
+		LLVMBuildBr(e->b, s->group_next); /* an index past the list: undefined by the manual */
 	LLVMPositionBuilderAtEnd(e->b, here);
 	LLVMValueRef sw = LLVMBuildSwitch(e->b, condition, wrong, b->succ_count);
 	for (uint32_t i = 0; i < b->succ_count; i++)

@@ -8,6 +8,7 @@
 #include "codegen/group.h"
 #include "codegen/memory.h"
 #include "codegen/state.h"
+#include "ir/resume.h"
 #include "isa_emit.h"
 
 static LLVMTypeRef i32_type(struct emitter *e)
@@ -36,16 +37,47 @@ static LLVMValueRef call_group(struct emitter *e, size_t service, LLVMTypeRef re
 
 enum { REDUCE_NONE, REDUCE_POPC, REDUCE_AND, REDUCE_OR };
 
-static void emit_barrier_reduction(struct emitter *e, const struct ptx_instruction *in)
+struct barrier {
+	LLVMValueRef id, count, op, bits; /* bits: the group's predicates */
+};
+
+static unsigned reduction_of(struct emitter *e)
 {
-	unsigned op = has(e, MOD_popc) ? REDUCE_POPC : has(e, MOD_and) ? REDUCE_AND : REDUCE_OR;
-	const struct ptx_operand *predicate = operand(e, in->operand_count - 1u);
-	LLVMValueRef count = in->operand_count > 3 ? group_scalar(e, operand(e, 2), PTX_U32) : i32_constant(e, 0);
-	LLVMValueRef more[] = { group_scalar(e, operand(e, 1), PTX_U32), count, i32_constant(e, op), group_bits(e, predicate) };
-	LLVMValueRef r = call_group(e, offsetof(struct cpu_services, barrier), i32_type(e), more, 4);
-	if (op != REDUCE_POPC)
+	return !has(e, MOD_red) ? REDUCE_NONE : has(e, MOD_popc) ? REDUCE_POPC : has(e, MOD_and) ? REDUCE_AND : REDUCE_OR;
+}
+
+static struct barrier read_barrier(struct emitter *e, const struct ptx_instruction *in)
+{
+	unsigned op = reduction_of(e), first = op != REDUCE_NONE; /* behind the result */
+	bool counted = in->operand_count > (op == REDUCE_NONE ? 1 : 3);
+	struct barrier b = { .id = group_scalar(e, operand(e, first), PTX_U32), .op = i32_constant(e, op) };
+	b.count = counted ? group_scalar(e, operand(e, first + 1), PTX_U32) : i32_constant(e, 0);
+	b.bits = op == REDUCE_NONE ? i32_constant(e, 0) : group_bits(e, operand(e, in->operand_count - 1u));
+	return b;
+}
+
+static void set_reduction(struct emitter *e, LLVMValueRef r)
+{
+	if (!has(e, MOD_popc))
 		r = LLVMBuildICmp(e->b, LLVMIntNE, r, i32_constant(e, 0), "");
 	set_value_uniform(e, operand(e, 0), r);
+}
+
+LLVMValueRef arrive_at_barrier(struct emitter *e, const struct ptx_instruction *in)
+{
+	struct barrier b = { .id = i32_constant(e, RESUME_CLUSTER_BARRIER) };
+	if (has(e, MOD_cluster))
+		b.count = b.op = b.bits = i32_constant(e, 0);
+	else
+		b = read_barrier(e, in);
+	LLVMValueRef arguments[] = { b.id, b.count, b.op, b.bits };
+	return e->target->hooks->resume(e, RESUME_OP_ARRIVES, arguments, 4);
+}
+
+void take_reduction(struct emitter *e, LLVMValueRef ticket)
+{
+	LLVMValueRef arguments[] = { ticket, i32_constant(e, reduction_of(e)) };
+	set_reduction(e, e->target->hooks->resume(e, RESUME_OP_ARRIVED, arguments, 2));
 }
 
 /* All threads of the block in one group: they are together. */
@@ -84,16 +116,19 @@ void emit_barrier(struct emitter *e, const struct ptx_instruction *in)
 			fission_reduce(e, group_bits(e, operand(e, 2)));
 		return;
 	}
-	if (has(e, MOD_red)) {
-		emit_barrier_reduction(e, in);
+	if (e->ir->resumes) { /* an arrival: what waits is in halves */
+		arrive_at_barrier(e, in);
 		return;
 	}
-	LLVMValueRef zero = i32_constant(e, 0), count = in->operand_count > 1 ? group_scalar(e, operand(e, 1), PTX_U32) : zero;
-	LLVMValueRef more[] = { group_scalar(e, operand(e, 0), PTX_U32), count, i32_constant(e, REDUCE_NONE), zero };
-	if (has(e, MOD_arrive))
+	struct barrier b = read_barrier(e, in);
+	LLVMValueRef more[] = { b.id, b.count, b.op, b.bits };
+	if (has(e, MOD_arrive)) {
 		call_group(e, offsetof(struct cpu_services, barrier_arrive), void_type(e), more, 2);
-	else
-		call_group(e, offsetof(struct cpu_services, barrier), i32_type(e), more, 4);
+		return;
+	}
+	LLVMValueRef r = call_group(e, offsetof(struct cpu_services, barrier), i32_type(e), more, 4);
+	if (has(e, MOD_red))
+		set_reduction(e, r);
 }
 
 /* Fences order memory shared with other clusters too: a cluster's own blocks run on one thread of the host. */

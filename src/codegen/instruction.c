@@ -237,7 +237,10 @@ bool emit_instruction(struct emitter *e, const struct ir_inst *inst)
 {
 	e->inst = inst;
 	if (inst->op >= IR_LANE_MASK) {
-		emit_lane_op(e);
+		if (inst->op >= IR_ARRIVE)
+			emit_resume_op(e);
+		else
+			emit_lane_op(e);
 		for (unsigned d = 0; d < inst->def_count; d++)
 			store_copies(e, inst->defs[d].value);
 		return true;

@@ -29,6 +29,10 @@ void emit_memory_fence(struct emitter *e, LLVMAtomicOrdering ordering, bool with
 
 /* Barrier number 0 of all threads, without more: what hardware has. */
 bool barrier_is_plain(const struct ptx_instruction *in);
+/* The two halves of a barrier that threads wait at by themselves (ir/resume.c): coming there, which makes a ticket; and behind it, the result of
+ * a reduction. */
+LLVMValueRef arrive_at_barrier(struct emitter *e, const struct ptx_instruction *in);
+void take_reduction(struct emitter *e, LLVMValueRef ticket);
 
 /* A .shared::cluster address, i64 scalar or piece, as the distance from the block's own shared memory. */
 LLVMValueRef cluster_offset(struct emitter *e, LLVMValueRef a);

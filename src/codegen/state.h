@@ -81,7 +81,8 @@ struct emitter_unit {
 	uint32_t kernel_flags;     /* enum kernel_flags */
 	struct text prelude;       /* LLVM IR as text, for what llvm-c cannot say: linked in at the end */
 	bool needs_library;        /* calls functions of src/devlib */
-	uint32_t library_shared;   /* bytes of shared memory for them */
+	uint32_t library_shared;   /* bytes of shared memory for them, behind … */
+	uint32_t kernel_shared;    /* … the kernel's own */
 	VEC(const struct ptx_function *) functions; /* called, in order of discovery */
 	struct map function_numbers;                /* name -> number + 1 */
 	bool calls_pointers;
@@ -134,6 +135,8 @@ bool ends_of_branch(struct emitter *e, uint32_t condition, bool negated, LLVMVal
 
 /* lane_loop.c: IR_LANE_… */
 void emit_lane_op(struct emitter *e);
+
+void emit_resume_op(struct emitter *e); /* resume.c: IR_ARRIVE … */
 
 /* codegen.c: a loop over the groups of the block, come to from `from`; the builder then stands in it. downwards: the last one first, where
  * the block's shape is known. */

@@ -11,6 +11,15 @@ enum memory_scope { SCOPE_BLOCK, SCOPE_DEVICE, SCOPE_SYSTEM };
 
 struct mma_tile;
 
+/* What threads do that are resumed (ir/resume.c): the arguments, and what it returns, are i32s. */
+enum resume_op {
+	RESUME_OP_ARRIVES, /* (barrier, count, reduction, predicate): the ticket */
+	RESUME_OP_ARRIVED, /* (ticket, reduction): its result */
+	RESUME_OP_TURN,    /* (state, ticket, stay): the way on, or `stay` */
+	RESUME_OP_MORE,    /* (state): are there threads in the wave that have not ended? */
+	RESUME_OP_LEFT     /* (); nothing */
+};
+
 enum approximation { APPROXIMATE_EXP2, APPROXIMATE_LOG2, APPROXIMATE_RECIPROCAL, APPROXIMATE_ROOT, APPROXIMATE_RECIPROCAL_ROOT };
 
 /* What a machine with lanes of its own (a GPU) has in place of the CPU's: the emitter runs in its scalar form, one call of the function is
@@ -51,6 +60,7 @@ struct target_hooks {
 	LLVMValueRef (*read_lane)(struct emitter *e, LLVMValueRef value, LLVMValueRef lane); /* i32s; lane below 32 */
 	LLVMValueRef (*call_library)(struct emitter *e, const char *name, LLVMTypeRef result, LLVMValueRef const *arguments, unsigned count);
 	void (*barrier)(struct emitter *e); /* of all threads of the block that there still are */
+	LLVMValueRef (*resume)(struct emitter *e, enum resume_op op, LLVMValueRef const *arguments, unsigned count);
 
 	/* An approximation of a float function by the machine's own instruction, within the manual's bounds; NULL: it has none for it. With
 	 * `ftz` subnormals may be taken and given as zero. */

@@ -222,7 +222,7 @@ static LLVMValueRef barrier_base(struct emitter *e)
 		return i32_of(e, AMD_CLUSTER_BYTES);
 	LLVMValueRef dynamic = amd_argument(e, int_type(e, 32), offsetof(struct amd_launch, dynamic_shared));
 	dynamic = LLVMBuildAnd(e->b, LLVMBuildAdd(e->b, dynamic, i32_of(e, 15), ""), i32_of(e, ~15u), "");
-	return LLVMBuildAdd(e->b, dynamic, i32_of(e, (uint32_t)align_up(e->ir->shared_bytes, 16)), "");
+	return LLVMBuildAdd(e->b, dynamic, i32_of(e, e->state->unit->kernel_shared), "");
 }
 
 static LLVMValueRef library_barrier(struct emitter *e, bool waits, LLVMTypeRef result, LLVMValueRef const *more, unsigned count)
@@ -231,10 +231,9 @@ static LLVMValueRef library_barrier(struct emitter *e, bool waits, LLVMTypeRef r
 	for (unsigned i = 0; i < count; i++)
 		arguments[i + 2] = more[i];
 	e->state->unit->kernel_flags |= KERNEL_TRAPS;
-	if (amd_is_packed(e))
-		unsupported(e, "barriers with numbers are not supported in blocks of more than %u threads on this GPU", AMD_PADDED_THREADS_MAX);
-	else if (!e->state->unit->library_shared)
-		unsupported(e, "barriers with numbers are not supported in functions that are called and not inlined");
+	if (amd_is_packed(e)) /* in kernels threads are resumed there */
+		unsupported(e, "barriers with numbers in functions that are called and not inlined are not supported in blocks of more than %u threads "
+			       "on this GPU", AMD_PADDED_THREADS_MAX);
 	return amd_call_library(e, waits ? "device_barrier" : "device_barrier_arrive", result, arguments, count + 2);
 }
 
@@ -251,6 +250,33 @@ static LLVMValueRef cluster_barrier(struct emitter *e, bool waits)
 	else if (waits) /* the block is all of its cluster */
 		amd_barrier(e);
 	return NULL;
+}
+
+/* Threads that are resumed where they wait. */
+static LLVMValueRef amd_resume(struct emitter *e, enum resume_op op, LLVMValueRef const *arguments, unsigned count)
+{
+	static const struct {
+		const char *function;
+		bool launch, base, thread;
+	} functions[] = {
+		[RESUME_OP_ARRIVES] = { "device_thread_arrives", true, true, true },
+		[RESUME_OP_ARRIVED] = { "device_thread_arrived", false, true, false },
+		[RESUME_OP_TURN] = { "device_threads_turn", true, true, false },
+		[RESUME_OP_MORE] = { "device_threads_more", false, false, false },
+		[RESUME_OP_LEFT] = { "device_thread_left", true, true, true },
+	};
+	LLVMValueRef all[12];
+	unsigned before = 0;
+	if (functions[op].launch)
+		all[before++] = e->state->launch;
+	if (functions[op].base)
+		all[before++] = e->state->unit->library_shared ? barrier_base(e) : i32_of(e, AMD_NO_BARRIERS);
+	if (functions[op].thread)
+		all[before++] = e->first_thread;
+	for (unsigned i = 0; i < count; i++)
+		all[before++] = arguments[i];
+	e->state->unit->kernel_flags |= KERNEL_TRAPS;
+	return amd_call_library(e, functions[op].function, op == RESUME_OP_LEFT ? LLVMVoidTypeInContext(e->context) : int_type(e, 32), all, before);
 }
 
 static const struct {
@@ -476,17 +502,25 @@ static LLVMValueRef amd_thread_axis(struct emitter *e, unsigned axis)
 	return axis == 1 ? LLVMBuildURem(e->b, row, block_size(e, 1), "") : LLVMBuildUDiv(e->b, row, block_size(e, 1), "");
 }
 
-static bool has_library_barriers(const struct ir_func *ir)
+static bool has_library_barriers(const struct ptx_function *function)
 {
-	for (uint32_t i = 0; i < ir->order_count; i++) {
-		const struct ir_block *b = &ir->blocks.data[ir->order[i]];
-		for (size_t j = 0; j < b->insts.count; j++) {
-			const struct ir_inst *inst = &b->insts.data[j];
-			if (inst->op == IR_PTX && isa_emit_table[inst->ptx->form->row->index].emit == emit_barrier && !barrier_is_plain(inst->ptx))
-				return true;
-		}
+	for (uint32_t i = 0; i < function->instruction_count; i++) {
+		const struct ptx_instruction *in = &function->instructions[i];
+		if (isa_emit_table[in->form->row->index].emit == emit_barrier && !barrier_is_plain(in))
+			return true;
 	}
 	return false;
+}
+
+/* Whether the kernel has such, or a function that it may call and that is not inlined. */
+static bool needs_library_barriers(const struct ir_func *ir)
+{
+	if (ir->resumes ? ir->flags_used & ISA_BARRIER : ir_has_numbered_barriers(ir))
+		return true;
+	bool needs = false;
+	for (size_t i = 0; ir->calls && i < ir->module->functions.count && !needs; i++)
+		needs = !ir->module->functions.data[i]->is_entry && has_library_barriers(ir->module->functions.data[i]);
+	return needs;
 }
 
 /* Their state begins as zeros, and hears of warps that leave. */
@@ -494,13 +528,15 @@ static void start_barriers(struct emitter *e)
 {
 	struct emitter_state *s = e->state;
 	LLVMTypeRef nothing = LLVMVoidTypeInContext(e->context);
-	LLVMValueRef arguments[] = { barrier_base(e), e->first_thread };
+	LLVMValueRef arguments[] = { s->launch, barrier_base(e), e->first_thread };
 	LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b);
-	amd_call_library(e, "device_barriers_start", nothing, arguments, 2);
+	amd_call_library(e, "device_barriers_start", nothing, arguments, 3);
 	amd_barrier(e);
+	if (e->ir->resumes) /* each thread says so */
+		return;
 	s->group_next = new_block(e, "leave");
 	LLVMPositionBuilderAtEnd(e->b, s->group_next);
-	amd_call_library(e, "device_barriers_leave", nothing, arguments, 1);
+	amd_call_library(e, "device_barriers_leave", nothing, arguments + 1, 1);
 	LLVMBuildBr(e->b, s->done);
 	LLVMPositionBuilderAtEnd(e->b, here);
 }
@@ -597,9 +633,10 @@ static void begin_function(struct emitter *e)
 	bound_threads(e);
 	add_attribute(e, e->function, "amdgpu-implicitarg-num-bytes", "0");
 	add_attribute(e, e->function, "uniform-work-group-size", "true");
-	bool barriers = has_library_barriers(e->ir);
+	bool barriers = needs_library_barriers(e->ir);
 	s->unit->library_shared = barriers ? AMD_BARRIER_BYTES : 0;
-	uint32_t before = e->ir->options.cluster ? AMD_CLUSTER_BYTES : (uint32_t)align_up(e->ir->shared_bytes, 16);
+	s->unit->kernel_shared = (uint32_t)align_up(e->ir->shared_bytes, 16);
+	uint32_t before = e->ir->options.cluster ? AMD_CLUSTER_BYTES : s->unit->kernel_shared;
 	snprintf(size, sizeof size, "%u", before + s->unit->library_shared);
 	add_attribute(e, e->function, "amdgpu-lds-size", size);
 
@@ -765,6 +802,7 @@ static const struct target_hooks hooks = {
 	.read_lane = amd_read_lane,
 	.call_library = amd_call_library,
 	.barrier = amd_barrier,
+	.resume = amd_resume,
 	.approximate = amd_approximate,
 	.divide = amd_divide,
 	.multiply = amd_multiply,

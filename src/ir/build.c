@@ -161,7 +161,7 @@ static void build_again(struct ir_func *func)
 	ir_find_waiting(func);
 }
 
-/* Looks at the kernel as if a warp were one group. */
+/* Looks at the kernel as if a warp were one group. Two warps in step must not come to different barriers either. */
 static void find_apart(struct ir_func *func)
 {
 	struct compile_options own = func->options;
@@ -175,6 +175,10 @@ static void find_apart(struct ir_func *func)
 	func->warpless = ir_shows_no_warps(func);
 	func->region_count = 0; /* the machine has barriers */
 	func->options = own;
+	if (func->kernel->is_entry && (func->apart || (own.two_warps && ir_has_numbered_barriers(func)))) {
+		ir_make_resumable(func);
+		func->apart = NULL;
+	}
 }
 
 struct ir_func *ir_build(struct arena *arena, const struct ptx_module *module, const struct ptx_function *kernel,

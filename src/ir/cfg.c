@@ -388,3 +388,10 @@ void ir_find_order(struct ir_func *func)
 	find_dominators(func);
 	find_post_dominators(func);
 }
+
+bool ir_dominates(const struct ir_func *func, uint32_t a, uint32_t b)
+{
+	while (b != IR_NONE && b != a)
+		b = func->blocks.data[b].idom;
+	return b == a;
+}

@@ -90,7 +90,13 @@ enum ir_op {
 	IR_LANE_SPILL, /* def = use, of all lanes, also into the array */
 	IR_LANE_READ,  /* def = use 0, spilled to the array, of the lane that use 1 says */
 	IR_LANE_WRITE, /* the array's element of lane use 1 = use 0 */
-	IR_LANE_LOAD   /* def = the array */
+	IR_LANE_LOAD,  /* def = the array */
+	/* of threads that are resumed (resume.c); `ptx` is the barrier, or the operation of a warp */
+	IR_ARRIVE,     /* def, the ticket = what the thread waits for from here on */
+	IR_ARRIVED,    /* def = what the barrier whose ticket is use 0 has reduced */
+	IR_TURN,       /* def = the way on from state use 0, if the thread with ticket use 1 may go; else the last of the switch */
+	IR_MORE,       /* def = has any thread of the warp a state, use 0, that is not the end? */
+	IR_LEFT        /* the thread comes to no barrier any more */
 };
 
 struct ir_inst {
@@ -186,6 +192,7 @@ struct ir_func {
 	bool lane_loops;               /* there are such */
 	uint32_t array_count;          /* of theirs */
 	const char *apart;             /* options.in_step: why the threads of a warp cannot run so; NULL: they can */
+	bool resumes;                  /* its threads are resumed where they wait (resume.c) */
 	bool warpless;                 /* options.in_step: ir_shows_no_warps() */
 	bool calls;                    /* calls functions that could not be inlined: pointers, recursion */
 	uint32_t kernel_flags;         /* KERNEL_… */
@@ -197,6 +204,7 @@ struct ir_func *ir_build(struct arena *arena, const struct ptx_module *module, c
 			 const struct compile_options *options, struct ptx_diagnostic *diagnostic);
 void ir_destroy(struct ir_func *func); /* what is not the arena's */
 void ir_find_order(struct ir_func *func);   /* order, loops, idom, ipdom; drops unreachable blocks */
+bool ir_dominates(const struct ir_func *func, uint32_t a, uint32_t b); /* does block a block b? */
 void ir_build_ssa(struct ir_func *func, uint32_t variable_count, const enum ptx_type *variable_types);
 void ir_undo_ssa(struct ir_func *func);     /* back to variables: blocks may be changed, ir_find_order() and ir_build_ssa() follow */
 /* known[]: values that follow from numbers of threads and from what is the same in all lanes, by nothing but arithmetic. */
@@ -218,9 +226,13 @@ void ir_analyze(struct ir_func *func);
 /* Finds loops that wait; true where lanes of a group may wait for one another, in such a loop or at barriers on ways of their own, so
  * that the kernel takes the scalar form. */
 bool ir_find_waiting(struct ir_func *func);
-/* What a warp whose lanes run in step would hang at, or get wrong; NULL: nothing that is known. Lanes that only wait for what other warps
- * write are no such thing, nor are locks that are released in the loop that takes them. */
+/* What a warp whose lanes run in step would hang at, or get wrong; NULL: nothing that is known. Lanes that only wait for what nobody in the
+ * kernel writes are no such thing. */
 const char *ir_find_apart(const struct ir_func *func);
+/* Has the analysed function barriers with numbers, counts or results? */
+bool ir_has_numbered_barriers(const struct ir_func *func);
+/* For a kernel that waits in such ways: each thread goes on by itself (resume.c). The function is in SSA form again, not analysed. */
+void ir_make_resumable(struct ir_func *func);
 /* Could a chunk of such 32-bit numbers come round to where it began? Then it is not affine in 64 bits. */
 bool ir_stride_is_far(int64_t stride);
 /* Gives loops that several blocks lead into a block in front: regions then meet there and not at the loop. */

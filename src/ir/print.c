@@ -46,7 +46,8 @@ static void print_inst(const struct ir_func *func, const struct ir_inst *inst, s
 {
 	static const char *const op_names[] = { [IR_COPY] = "copy", [IR_TRAP] = "trap", [IR_LANE_MASK] = "lane.mask", [IR_LANE_MORE] = "lane.more",
 						[IR_LANE_FIRST] = "lane.first", [IR_LANE_SPILL] = "lane.spill", [IR_LANE_READ] = "lane.read",
-						[IR_LANE_WRITE] = "lane.write", [IR_LANE_LOAD] = "lane.load" };
+						[IR_LANE_WRITE] = "lane.write", [IR_LANE_LOAD] = "lane.load", [IR_ARRIVE] = "arrive",
+						[IR_ARRIVED] = "arrived", [IR_TURN] = "turn", [IR_MORE] = "more", [IR_LEFT] = "left" };
 	size_t start = out->count;
 	text_printf(out, "    ");
 	for (unsigned d = 0; d < inst->def_count; d++)
@@ -121,13 +122,6 @@ void ir_print(const struct ir_func *func, struct text *out)
 }
 
 /* Every use is dominated by its definition, phis have an argument a predecessor, loops are contiguous. */
-static bool dominates(const struct ir_func *func, uint32_t a, uint32_t b)
-{
-	while (b != IR_NONE && b != a)
-		b = func->blocks.data[b].idom;
-	return b == a;
-}
-
 bool ir_verify(const struct ir_func *func, struct text *why)
 {
 	for (uint32_t i = 0; i < func->order_count; i++) {
@@ -140,7 +134,7 @@ bool ir_verify(const struct ir_func *func, struct text *why)
 				if (value == IR_NONE)
 					continue;
 				const struct ir_value *v = &func->values.data[value];
-				if (v->block == block ? v->inst != IR_NONE && v->inst >= j : !dominates(func, v->block, block)) {
+				if (v->block == block ? v->inst != IR_NONE && v->inst >= j : !ir_dominates(func, v->block, block)) {
 					text_printf(why, "block %u: use of v%u before its definition", block, value);
 					return false;
 				}
@@ -150,7 +144,7 @@ bool ir_verify(const struct ir_func *func, struct text *why)
 			const struct ir_block *pred = &func->blocks.data[b->preds.data[p]];
 			for (size_t q = 0; q < b->phis.count; q++) {
 				uint32_t value = b->phis.data[q].arguments[p];
-				if (value != IR_NONE && pred->order != IR_NONE && !dominates(func, func->values.data[value].block, b->preds.data[p])) {
+				if (value != IR_NONE && pred->order != IR_NONE && !ir_dominates(func, func->values.data[value].block, b->preds.data[p])) {
 					text_printf(why, "block %u: phi v%u: v%u does not reach from block %u", block, b->phis.data[q].value, value,
 						    b->preds.data[p]);
 					return false;

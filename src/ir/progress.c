@@ -61,6 +61,21 @@ static bool is_waiting_read(const struct ir_func *func, const struct ir_loop *lo
 	return false;
 }
 
+/* Do lanes come to the block, or by one of several ways, as a branch in the loop says that depends on what is waited for? `done` is set where
+ * a lock has been taken, and the loop ends by it. Where vectors of lanes run under masks that hangs nobody. */
+static bool is_controlled(const struct ir_func *func, const struct ir_loop *loop, const bool *waiting, uint32_t block, bool joins)
+{
+	uint32_t at = func->blocks.data[block].order;
+	for (uint32_t i = loop->first; i < at && func->options.in_step; i++) {
+		const struct ir_block *b = &func->blocks.data[func->order[i]];
+		uint32_t meets = b->ipdom == IR_NONE ? loop->last + 1 : func->blocks.data[b->ipdom].order;
+		bool inside = meets <= i || meets > loop->last || at < meets + joins;
+		if (b->condition != IR_NONE && waiting[b->condition] && inside)
+			return true;
+	}
+	return false;
+}
+
 /* Marks the loop's values that follow from waiting reads; false where there is no such read. */
 static bool mark_waiting(const struct ir_func *func, const struct ir_loop *loop, bool *waiting)
 {
@@ -69,10 +84,11 @@ static bool mark_waiting(const struct ir_func *func, const struct ir_loop *loop,
 		changed = false;
 		for (uint32_t i = loop->first; i <= loop->last; i++) {
 			const struct ir_block *b = &func->blocks.data[func->order[i]];
+			bool controlled = any && b->phis.count && is_controlled(func, loop, waiting, func->order[i], true);
 			for (size_t p = 0; p < b->phis.count; p++)
 				for (size_t a = 0; a < b->preds.count; a++) {
 					uint32_t argument = b->phis.data[p].arguments[a];
-					if (argument != IR_NONE && waiting[argument] && !waiting[b->phis.data[p].value])
+					if ((controlled || (argument != IR_NONE && waiting[argument])) && !waiting[b->phis.data[p].value])
 						waiting[b->phis.data[p].value] = changed = true;
 				}
 			for (size_t j = 0; j < b->insts.count; j++) {
@@ -102,7 +118,7 @@ static bool exits_wait(const struct ir_func *func, const struct ir_loop *loop, c
 			uint32_t to = func->blocks.data[b->succs[s]].order;
 			if (to >= loop->first && to <= loop->last)
 				continue;
-			if (b->condition == IR_NONE || !waiting[b->condition])
+			if ((b->condition == IR_NONE || !waiting[b->condition]) && !is_controlled(func, loop, waiting, func->order[i], false))
 				continue;
 			waits = true;
 			*divergent |= b->divergent;
@@ -277,38 +293,107 @@ static bool lanes_meet_apart(const struct ir_func *func)
 	return apart;
 }
 
-/* Does the loop take a lock and do nothing with it? Then whoever has it releases it behind the loop. */
-static bool only_takes_lock(const struct ir_func *func, const struct ir_loop *loop)
+/* Does the loop take a lock? */
+static bool takes_lock(const struct ir_func *func, const struct ir_loop *loop)
 {
-	bool takes = false;
 	for (uint32_t i = loop->first; i <= loop->last; i++) {
 		const struct ir_block *b = &func->blocks.data[func->order[i]];
-		for (size_t j = 0; j < b->insts.count; j++) {
-			const struct ir_inst *inst = &b->insts.data[j];
-			uint32_t flags = inst->op == IR_PTX ? inst->ptx->form->row->flags : 0;
-			bool waits = is_waiting_read(func, loop, inst);
-			if (flags & (ISA_WRITES | ISA_ATOMIC | ISA_CALL) && !waits)
-				return false;
-			takes |= waits && flags & ISA_ATOMIC;
+		for (size_t j = 0; j < b->insts.count; j++)
+			if (is_waiting_read(func, loop, &b->insts.data[j]) && b->insts.data[j].ptx->form->row->flags & ISA_ATOMIC)
+				return true;
+	}
+	return false;
+}
+
+/* Does it write what others may wait for: so that they see it at once, or behind a fence? */
+static bool is_signal(const struct ir_inst *inst, bool fences)
+{
+	if (inst->op != IR_PTX || !(inst->ptx->form->row->flags & ISA_WRITES) || inst->ptx->form->space == PTX_SPACE_LOCAL ||
+	    inst->ptx->form->space == PTX_SPACE_PARAM)
+		return false;
+	const struct ptx_form *form = inst->ptx->form;
+	return fences || form->row->flags & ISA_ATOMIC || ptx_has(form, MOD_volatile) || ptx_has(form, MOD_relaxed) || ptx_has(form, MOD_release) ||
+	       ptx_has(form, MOD_mmio);
+}
+
+static bool is_fence(const struct ir_inst *inst)
+{
+	return inst->op == IR_PTX && (inst->ptx->form->row->opcode_id == OP_membar || inst->ptx->form->row->opcode_id == OP_fence);
+}
+
+/* Does any thread write what a lane in the loop may wait for? A release within the loop is no better than one behind it: LLVM leads the lane
+ * that is through with waiting straight out, and what it does on its way there is then done when all are out. */
+static bool has_signals(const struct ir_func *func, const struct ir_loop *loop)
+{
+	bool fences = false, signals = false;
+	for (uint32_t i = 0; i < func->order_count; i++) {
+		const struct ir_block *b = &func->blocks.data[func->order[i]];
+		for (size_t j = 0; j < b->insts.count && !fences; j++)
+			fences = is_fence(&b->insts.data[j]);
+	}
+	for (uint32_t i = 0; i < func->order_count && !signals; i++) {
+		const struct ir_block *b = &func->blocks.data[func->order[i]];
+		for (size_t j = 0; j < b->insts.count && !signals; j++)
+			signals = is_signal(&b->insts.data[j], fences) && !is_waiting_read(func, loop, &b->insts.data[j]);
+	}
+	return signals;
+}
+
+/* Do some lanes come to the loop while others go another way, by a branch above it? */
+static bool entered_parted(const struct ir_func *func, const struct ir_loop *loop)
+{
+	for (uint32_t above = func->blocks.data[loop->header].idom; above != IR_NONE; above = func->blocks.data[above].idom) {
+		const struct ir_block *b = &func->blocks.data[above];
+		if (b->divergent && (b->ipdom == IR_NONE || func->blocks.data[b->ipdom].order > loop->last))
+			return true;
+	}
+	return false;
+}
+
+/* The same, with a signal on the other way: it may be what they wait for. */
+static bool waits_across_branch(const struct ir_func *func, const struct ir_loop *loop)
+{
+	for (uint32_t above = func->blocks.data[loop->header].idom; above != IR_NONE; above = func->blocks.data[above].idom) {
+		const struct ir_block *b = &func->blocks.data[above];
+		uint32_t meet = b->ipdom == IR_NONE ? func->order_count : func->blocks.data[b->ipdom].order;
+		for (uint32_t i = b->order + 1; i < meet && b->divergent && meet > loop->last; i++) {
+			const struct ir_block *other = &func->blocks.data[func->order[i]];
+			for (size_t j = 0; j < other->insts.count && !ir_dominates(func, loop->header, func->order[i]); j++)
+				if (is_signal(&other->insts.data[j], false))
+					return true;
 		}
 	}
-	return takes;
+	return false;
 }
 
 const char *ir_find_apart(const struct ir_func *func)
 {
 	const char *why = lanes_meet_apart(func) ? "barriers that lanes of a warp come to on ways of their own" : NULL;
-	bool *waiting = calloc(func->values.count + 1, 1);
+	bool *waiting = calloc(func->values.count + 1, 1), two_warps = func->options.two_warps;
 	for (size_t l = 0; l < func->loops.count && !why; l++) {
 		const struct ir_loop *loop = &func->loops.data[l];
 		memset(waiting, 0, func->values.count);
 		bool divergent = false;
-		if (mark_waiting(func, loop, waiting) && exits_wait(func, loop, waiting, &divergent) && (divergent || loop->divergent) &&
-		    !entered_alone(func, loop) && only_takes_lock(func, loop))
-			why = "lanes of a warp that wait for a lock which another of them may hold";
+		if (mark_waiting(func, loop, waiting) && exits_wait(func, loop, waiting, &divergent) &&
+		    (two_warps || ((divergent || loop->divergent || entered_parted(func, loop)) && !entered_alone(func, loop))) && (takes_lock(func, loop) || has_signals(func, loop)))
+			why = "lanes of a warp that wait for what another of them may do";
 	}
 	free(waiting);
 	return why;
+}
+
+bool ir_has_numbered_barriers(const struct ir_func *func)
+{
+	for (uint32_t i = 0; i < func->order_count; i++) {
+		const struct ir_block *b = &func->blocks.data[func->order[i]];
+		for (size_t j = 0; j < b->insts.count; j++) {
+			const struct ptx_instruction *in = b->insts.data[j].op == IR_PTX ? b->insts.data[j].ptx : NULL;
+			if (in && in->form->row->flags & ISA_BARRIER && !ptx_has(in->form, MOD_cluster) &&
+			    (in->operand_count != 1 || in->operands[0].kind != PTX_OP_IMMEDIATE || in->operands[0].bits))
+				return true;
+		}
+	}
+	return false;
 }
 
 bool ir_find_waiting(struct ir_func *func)
@@ -320,7 +405,7 @@ bool ir_find_waiting(struct ir_func *func)
 		memset(waiting, 0, func->values.count);
 		bool divergent = false;
 		loop->waits = mark_waiting(func, loop, waiting) && exits_wait(func, loop, waiting, &divergent);
-		apart |= loop->waits && (divergent || loop->divergent) && !entered_alone(func, loop);
+		apart |= loop->waits && (divergent || loop->divergent || waits_across_branch(func, loop)) && !entered_alone(func, loop);
 	}
 	free(waiting);
 	return apart || lanes_meet_apart(func);

@@ -27,9 +27,10 @@
 
 #include <stdint.h>
 
-enum { AMD_ABI = 0x414d0005 };           /* never CPU_ABI */
+enum { AMD_ABI = 0x414d0006 };           /* never CPU_ABI */
 enum { AMD_SHARED_MAX = 64 << 10 };      /* bytes of LDS a block */
-enum { AMD_BARRIER_BYTES = 224 };        /* of which the device library may take so many */
+enum { AMD_NO_BARRIERS = 0xfffffff };   /* in place of their offset */
+enum { AMD_BARRIER_BYTES = 352 };        /* of which the device library may take so many */
 enum { AMD_PADDED_THREADS_MAX = 512 };   /* of the program's, a block, in the padded form; larger ones have two warps to a wave */
 
 /* One launch; copied behind the parameters. */

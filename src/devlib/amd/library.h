@@ -14,6 +14,8 @@
 #define LDS __attribute__((address_space(3)))
 #define INLINE static inline __attribute__((always_inline))
 #define ENTRY __attribute__((visibility("hidden")))
+#define CONVERGENT __attribute__((convergent)) /* called by all lanes that are there, together */
+#define INLINED __attribute__((always_inline)) /* others are called: LLVM takes what is freestanding for something of another kind */
 
 typedef const CONSTANT struct amd_launch *launch_ptr;
 
