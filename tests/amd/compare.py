@@ -4,7 +4,7 @@ the CPU's results, and then once more at the GPU's (DRAGOMAN_COMPARE=amd).
 
     compare.py RUN_PTX FILE.ptx...
 
-RUN_PTX_REFUSED names, as for run_ptx, the tests that the GPU may refuse. RUN_PTX_EVERY and the like are run_ptx's."""
+RUN_PTX_EVERY and the like are run_ptx's."""
 import os
 import re
 import subprocess
@@ -39,12 +39,9 @@ def main():
     for path in sys.argv[2:]:
         tests = read_tests(path)
         p, (launches, different, alone) = run(sys.argv[1], path, '1')
-        # Each kernel that is left out says why once: only what is refused by name may be.
-        reasons = re.findall(r'kernel (\w+) is not compared: on amd it fails with CUDA error (\d+)', p.stderr)
-        refused = {kernel for kernel, status in reasons if status == '801'}
-        allowed = os.environ.get('RUN_PTX_REFUSED')
-        wrong = ['not compared: ' + t.name for t in tests if t.kernel in {k for k, _ in reasons}
-                 and not (t.kernel in refused and allowed and allowed in t.name)]
+        # Each kernel that is left out says why once: none may be.
+        left_out = set(re.findall(r'kernel (\w+) is not compared: on amd it fails with CUDA error \d+', p.stderr))
+        wrong = ['not compared: ' + t.name for t in tests if t.kernel in left_out]
         bounds = {t.kernel: t for t in tests if t.bytes}
         told = DIFFERENCE.findall(p.stderr)
         wrong += ['not in what comes out: kernel ' + kernel for kernel, size, others in told
@@ -55,7 +52,7 @@ def main():
             again, (count, _, _) = run(sys.argv[1], path, 'amd')
             if again.returncode or count != launches:
                 wrong.append('the GPU\'s results are out of bounds:\n' + again.stdout + again.stderr)
-        good = p.returncode == 0 and launches and not wrong and (not alone or reasons)
+        good = p.returncode == 0 and launches and not wrong and not alone
         failed += not good
         within = f' ({len(told)} kernels within their bounds)' if told and good else ''
         print(f'{os.path.basename(path)[:-4]}: {launches} launches compared, {different} differ{within}, {alone} on the CPU alone'

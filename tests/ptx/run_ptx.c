@@ -18,8 +18,7 @@
  *
  *     RUN_PTX_MODES=lanes:vector:opt,…   to choose modes
  *     RUN_PTX_EVERY=N or N:K             only every Nth test, from the first or the Kth on (counted from 0)
- *     RUN_PTX_REFUSED=TEXT               tests with TEXT in their names may be refused by name (CUDA_ERROR_NOT_SUPPORTED); any other fails
- *     RUN_PTX_RESULTS=FILE               a line a test: passed, failed, refused or skipped, a tab, its name */
+ *     RUN_PTX_RESULTS=FILE               a line a test: passed, failed or skipped, a tab, its name */
 #include <cuda.h>
 
 #include <inttypes.h>
@@ -175,12 +174,9 @@ static void test_fini(struct test *test)
 
 /* ---- running ------------------------------------------------------------------------------------------------- */
 
-static bool refused; /* the last launch */
-
 static bool check(CUresult status, const char *what)
 {
 	const char *name = "?";
-	refused = status == CUDA_ERROR_NOT_SUPPORTED;
 	if (status == CUDA_SUCCESS)
 		return true;
 	cuGetErrorName(status, &name);
@@ -315,7 +311,7 @@ static void set_mode(const struct mode *mode)
 }
 
 struct counts {
-	unsigned tests, failed, refused;
+	unsigned tests, failed;
 };
 
 /* Runs the test, with all lanes at once and diverging; what came of it. */
@@ -326,18 +322,15 @@ static const char *run_test(CUmodule module, const struct test *test, const char
 	for (unsigned diverge = 0; diverge < (test->once || test->fails[0] ? 1u : 2u); diverge++) {
 		snprintf(how, sizeof how, " (%u lanes, vectors of %u, -O%u%s)", mode->lanes, mode->vector, mode->opt, diverge ? ", diverging" : "");
 		counts->tests++;
-		const char *refusable = getenv("RUN_PTX_REFUSED");
-		bool good, may_refuse = refusable && *refusable && strstr(test->name, refusable);
+		bool good;
 		if (test->fails[0])
 			good = run_failing(test, path, how);
 		else if (run(module, test, diverge, result, words_out(test)))
 			good = !compare(test, result, how);
 		else
 			good = false;
-		bool was_refused = !good && !test->fails[0] && refused && may_refuse;
-		counts->refused += was_refused;
-		counts->failed += !good && !was_refused;
-		outcome = was_refused ? "refused" : good ? outcome : "failed";
+		counts->failed += !good;
+		outcome = good ? outcome : "failed";
 	}
 	return outcome;
 }
@@ -383,7 +376,7 @@ int main(int argc, char **argv)
 {
 	CUdevice device;
 	CUcontext context;
-	struct counts counts = { 0, 0, 0 };
+	struct counts counts = { 0, 0 };
 	const char *modes = getenv("RUN_PTX_MODES");
 	char *text = argc > 1 ? read_file(argv[1]) : NULL;
 	if (!text) {
@@ -404,9 +397,6 @@ int main(int argc, char **argv)
 		modes = strchr(modes, ',') ? strchr(modes, ',') + 1 : NULL;
 	}
 	free(text);
-	printf("%u runs, %u failed", counts.tests, counts.failed);
-	if (counts.refused)
-		printf(", %u refused", counts.refused);
-	putchar('\n');
+	printf("%u runs, %u failed\n", counts.tests, counts.failed);
 	return counts.failed || !counts.tests;
 }
