@@ -309,12 +309,6 @@ static LLVMValueRef library_service(struct emitter *e, size_t which, LLVMTypeRef
 
 /* ---- the device runtime: backend/amd/abi.h, struct amd_children ------------------------------------------------------- */
 
-static const char *const device_call_names[] = {
-#define X(name) #name,
-	DEVICE_CALLS(X)
-#undef X
-};
-
 /* The thread's last error, in functions that call the device runtime. */
 static LLVMValueRef last_error(struct emitter *e)
 {
@@ -352,8 +346,8 @@ static LLVMValueRef runtime_call(struct emitter *e, LLVMValueRef const *argument
 	case DEVICE_CALL_FuncGetAttributes:
 	case DEVICE_CALL_OccupancyMaxActiveBlocksPerMultiprocessor:
 	case DEVICE_CALL_OccupancyMaxActiveBlocksPerMultiprocessorWithFlags:
-		unsupported(e, "cuda%s() in device code is not supported on AMD GPUs", device_call_names[number]);
-		return none;
+		e->state->unit->kernel_flags |= KERNEL_TRAPS; /* who waits for an answer looks for traps */
+		break;
 	default: break;
 	}
 	e->state->unit->kernel_flags |= KERNEL_LAUNCHES;

@@ -20,6 +20,10 @@ static const char ptx[] =
 	".extern .func (.param .b32 r) __cudaCDP2MemcpyAsync_ptsz(.param .b64 d, .param .b64 p, .param .b64 n, .param .b32 k, .param .b64 s);\n"
 	".extern .func (.param .b32 r) __cudaCDP2GetLastError();\n"
 	".extern .func (.param .b64 r) __cudaCDP2GetErrorString(.param .b32 e);\n.extern .func (.param .b64 r) __cudaCDP2GetErrorName(.param .b32 e);\n"
+	".extern .func (.param .b32 r) __cudaCDP2DeviceGetAttribute(.param .b64 v, .param .b32 a, .param .b32 d);\n"
+	".extern .func (.param .b32 r) __cudaCDP2DeviceGetLimit(.param .b64 v, .param .b32 l);\n"
+	".extern .func (.param .b32 r) __cudaCDP2FuncGetAttributes(.param .b64 v, .param .b64 f);\n"
+	".extern .func (.param .b32 r) __cudaCDP2OccupancyMaxActiveBlocksPerMultiprocessor(.param .b64 n, .param .b64 f, .param .b32 t, .param .b64 s);\n"
 	".visible .global .align 4 .u32 at; .visible .global .align 4 .b32 notes[64];\n"
 	/* kernel<<<grid, block, 0, stream>>>(a, p): the status, or 1000 where there is no buffer for it */
 	".func (.param .b32 r) start(.param .b64 k, .param .b32 g, .param .b32 b, .param .b64 s, .param .b32 a, .param .b64 p) {\n"
@@ -37,6 +41,10 @@ static const char ptx[] =
 	"  { .param .b64 k_; .param .b32 g_; .param .b32 b_; .param .b64 s_; .param .b32 a_; .param .b64 p_; .param .b32 r_; .reg .b64 %k_;\n" \
 	"  mov.u64 %k_, " kernel "; st.param.b64 [k_], %k_; st.param.b32 [g_], " grid "; st.param.b32 [b_], " block "; st.param.b64 [s_], " stream ";\n" \
 	"  st.param.b32 [a_], " a "; st.param.b64 [p_], " p "; call.uni (r_), start, (k_, g_, b_, s_, a_, p_); ld.param.b32 %e, [r_]; }\n"
+#define ASK2(name, x, type, y) "  { .param .b64 x_; .param ." type " y_; .param .b32 r_; st.param.b64 [x_], " x "; st.param." type " [y_], " y "; call.uni (r_), " name ", (x_, y_);" \
+	" ld.param.b32 %e, [r_]; }\n"
+#define ASK3(name, x, y, z) "  { .param .b64 x_; .param .b32 y_; .param .b32 z_; .param .b32 r_; st.param.b64 [x_], " x "; st.param.b32 [y_], " y "; st.param.b32 [z_], " z ";\n" \
+	"    call.uni (r_), " name ", (x_, y_, z_); ld.param.b32 %e, [r_]; }\n"
 #define KERNEL(name) ".visible .entry " name "(.param .u32 a, .param .u64 p) {\n  .reg .b64 %p, %s, %t, %o; .reg .b32 %a, %i, %n, %e, %v; .reg .pred %q;\n" \
 		     "  ld.param.u32 %a, [a]; ld.param.u64 %p, [p];\n"
 
@@ -54,6 +62,17 @@ static const char *const kernels[] = {
 	/* 1 and 2, then the tail: inner's child 31, its own tail 30, then 40 */
 	KERNEL("tails") START("inner", "1", "1", "3", "30", "%p") START("note", "1", "1", "3", "40", "%p") START("note", "1", "1", "0", "1", "%p")
 		START("note", "1", "1", "0", "2", "%p") "  ret; }\n",
+	/* Of 40 threads each asks: an attribute, another device's, a limit, a kernel's attributes, how many blocks; what came of them is at 128 * its number. */
+	".visible .entry bounded(.param .u64 p) .maxntid 96, 1, 1 { .shared .align 4 .b8 room[260]; .reg .b64 %p; .reg .b32 %v; ld.param.u64 %p, [p]; cvt.u32.u64 %v, %p;\n"
+	"  st.shared.u32 [room], %v; ret; }\n"
+	KERNEL("asks") "  .reg .b64 %d; mov.u32 %i, %tid.x; mul.wide.u32 %o, %i, 128; add.u64 %p, %p, %o; ld.param.u32 %a, [a];\n"
+	ASK3("__cudaCDP2DeviceGetAttribute", "%p", "%a", "0") "  st.u32 [%p+4], %e; add.u64 %t, %p, 8;\n"
+	ASK3("__cudaCDP2DeviceGetAttribute", "%t", "%a", "1") "  st.u32 [%p+12], %e; add.u64 %t, %p, 16;\n"
+	ASK2("__cudaCDP2DeviceGetLimit", "%t", "b32", "2") "  st.u32 [%p+24], %e; add.u64 %t, %p, 32; mov.u64 %d, bounded;\n"
+	ASK2("__cudaCDP2FuncGetAttributes", "%t", "b64", "%d") "  st.u32 [%p+28], %e; add.u64 %t, %p, 96;\n"
+	"  { .param .b64 a_; .param .b64 b_; .param .b32 c_; .param .b64 d_; .param .b32 r_; st.param.b64 [a_], %t; st.param.b64 [b_], %d; st.param.b32 [c_], 64;\n"
+	"    st.param.b64 [d_], 0; call.uni (r_), __cudaCDP2OccupancyMaxActiveBlocksPerMultiprocessor, (a_, b_, c_, d_); ld.param.b32 %e, [r_]; }\n"
+	"  st.u32 [%p+100], %e; mov.u64 %d, 77; add.u64 %t, %p, 104;\n" ASK2("__cudaCDP2FuncGetAttributes", "%t", "b64", "%d") "  st.u32 [%p+104], %e; ret; }\n",
 	KERNEL("astray") "  mov.u64 %p, 16;\n" START("step", "1", "1", "0", "1", "%p") "  ret; }\n",
 	/* every thread of every block: its children are in order, whatever the others do */
 	KERNEL("crowd") "  mov.u32 %i, %tid.x; mov.u32 %v, %ctaid.x; mov.u32 %n, %ntid.x; mad.lo.u32 %i, %v, %n, %i; mul.wide.u32 %o, %i, 256; add.u64 %p, %p, %o;\n"
@@ -100,7 +119,7 @@ static CUdeviceptr p;
 
 static CUresult load(void)
 {
-	static char text[16384];
+	static char text[32768];
 
 	strcpy(text, ptx);
 	for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
@@ -210,6 +229,44 @@ static void test_streams(void)
 		CHECK_INT(words[1024 + i], expected[i]);
 }
 
+/* Device code hears what the host does. */
+static void test_questions(void)
+{
+	enum { THREADS = 40, WORDS = 32 };
+	static unsigned words[THREADS * WORDS];
+	unsigned long long sizes[3];
+	int processors = 0, most = 0, registers = 0, blocks = 0;
+	CUfunction bounded = NULL;
+	size_t heap = 0;
+
+	CHECK_OK(cuModuleGetFunction(&bounded, module, "bounded"));
+	CHECK_OK(cuDeviceGetAttribute(&processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0));
+	CHECK_OK(cuCtxGetLimit(&heap, CU_LIMIT_MALLOC_HEAP_SIZE)); /* cudaLimitMallocHeapSize is 2 too */
+	CHECK_OK(cuFuncGetAttribute(&most, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, bounded));
+	CHECK_OK(cuFuncGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, bounded));
+	CHECK_OK(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, bounded, 64, 0));
+	CHECK_OK(launch("asks", 1, THREADS, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, NULL));
+	CHECK_OK(cuMemcpyDtoH(words, p, sizeof words));
+	CHECK_INT(most, 96);
+	for (unsigned i = 0; i < THREADS; i++) {
+		const unsigned *w = words + WORDS * i;
+
+		CHECK_INT(w[0], processors);
+		CHECK_INT(w[1], 0);
+		CHECK_INT(w[3], CUDA_ERROR_INVALID_DEVICE);
+		CHECK(w[4] == (unsigned)heap && w[5] == (unsigned)((unsigned long long)heap >> 32));
+		CHECK_INT(w[6], 0);
+		CHECK_INT(w[7], 0);
+		memcpy(sizes, w + 8, sizeof sizes);
+		CHECK_INT(sizes[0], 260); /* shared */
+		CHECK_INT(w[14], 96);
+		CHECK_INT(w[15], registers);
+		CHECK_INT(w[24], blocks);
+		CHECK_INT(w[25], 0);
+		CHECK_INT(w[26], 98); /* cudaErrorInvalidDeviceFunction */
+	}
+}
+
 static void test_texts(void)
 {
 	static const struct {
@@ -249,6 +306,7 @@ int main(void)
 	test_order();
 	test_crowd();
 	test_streams();
+	test_questions();
 	test_texts();
 	test_failing_child();
 	return check_end();

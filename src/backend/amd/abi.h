@@ -27,7 +27,7 @@
 
 #include <stdint.h>
 
-enum { AMD_ABI = 0x414d0006 };           /* never CPU_ABI */
+enum { AMD_ABI = 0x414d0007 };           /* never CPU_ABI */
 enum { AMD_SHARED_MAX = 64 << 10 };      /* bytes of LDS a block */
 enum { AMD_NO_BARRIERS = 0xfffffff };   /* in place of their offset */
 enum { AMD_BARRIER_BYTES = 352 };        /* of which the device library may take so many */
@@ -118,6 +118,18 @@ struct amd_print {
 	uint32_t string_bytes, string_count;
 };
 
+/* What device code asks the host while it runs, a thread at a time: it swaps state from 0 to 1, fills in the question and sets 2; the host
+ * answers and sets 3, the thread sets 0. It keeps its place meanwhile, and nothing else has to run on the device for that. */
+struct amd_question {
+	uint32_t state;                  /* enum amd_question_state */
+	uint32_t call;                   /* enum device_call */
+	uint64_t words[3];
+	uint32_t status, unused;         /* a cudaError_t */
+	uint64_t answers[10];            /* a number; of a function: its sizes, then the other words of struct cudaFuncAttributes */
+};
+enum amd_question_state { AMD_QUESTION_NONE, AMD_QUESTION_BEGUN, AMD_QUESTION_ASKED, AMD_QUESTION_ANSWERED };
+enum { AMD_FUNCTION_SIZES = 3, AMD_FUNCTION_WORDS = 7 };
+
 /* What a kernel with KERNEL_LAUNCHES launches, copies and fills by way of the device runtime: in host memory as above, one a launch. The host
  * reads it when the grid is over. Requests (struct amd_request) lie one behind the other in [requests, requests + size), each from a
  * multiple of 64 on; what finds no room is refused. */
@@ -130,6 +142,7 @@ struct amd_children {
 	int32_t device, device_count, version; /* cudaGetDevice() etc. say so */
 	uint32_t shared_most;            /* bytes of dynamic shared memory a block may have */
 	uint64_t errors;                 /* address of uint64_t[2][AMD_ERRORS]: addresses of each cudaError_t's name, then of its text */
+	struct amd_question question;
 };
 enum { AMD_ERRORS = 1024 };              /* the last one stands for all that there are not */
 

@@ -3,10 +3,13 @@
  * streams, and sees when all of that is over too, with what those kernels launch in turn. Behind the grid, in its own stream, a host function
  * (the *gate*) waits for that: whoever waits for the grid waits for its children.
  *
+ * Grids that run may ask something too (struct amd_question): the same thread answers.
+ *
  * A stream of device code is a *lane* of its grid: what is in one goes in order. All grids' lanes share some queues. A kernel that may
  * launch holds its lane up until it and all below it is over. */
 #define _GNU_SOURCE
 #include "backend/amd/amd.h"
+#include "ir/device_runtime.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -159,6 +162,58 @@ static struct record *record_take(struct children_pool *pool, void *owner)
 						 .shared_most = AMD_SHARED_MAX,
 						 .errors = (uintptr_t)errors };
 	return record;
+}
+
+/* ---- questions ----------------------------------------------------------------------------------------- */
+
+enum { ERROR_INVALID_DEVICE_FUNCTION = 98 }; /* of the runtime */
+
+static int describe_function(const struct children *c, const struct ptx_function *function, uint64_t *answers)
+{
+	/* CUfunction_attribute of each */
+	static const int attributes[AMD_FUNCTION_SIZES + AMD_FUNCTION_WORDS] = { 1, 2, 3, 0, 4, 5, 6, 7, 8, 9 };
+	int value = 0, status = STATUS_SUCCESS;
+	for (size_t i = 0; i < ARRAY_LENGTH(attributes) && !status; i++) {
+		status = driver->function_attribute(c->owner, function, attributes[i], &value);
+		answers[i] = i < AMD_FUNCTION_SIZES ? (uint64_t)value : (uint32_t)value;
+	}
+	return status;
+}
+
+static int find_answer(const struct children *c, struct amd_question *q)
+{
+	struct device_kernel *kernel = NULL;
+	int value = 0, status = STATUS_SUCCESS;
+	bool of_kernel = q->call != DEVICE_CALL_DeviceGetAttribute && q->call != DEVICE_CALL_DeviceGetLimit;
+	if (!driver || !c->owner)
+		return STATUS_NOT_SUPPORTED;
+	if (of_kernel && amd_module_kernel_by_value(c->module, q->words[0], &kernel))
+		return ERROR_INVALID_DEVICE_FUNCTION;
+	if (kernel && !amd_kernel_owner(kernel))
+		amd_kernel_set_owner(kernel, c->owner);
+	switch (q->call) {
+	case DEVICE_CALL_DeviceGetAttribute: status = driver->attribute(c->owner, (int)q->words[0], &value); break;
+	case DEVICE_CALL_DeviceGetLimit: return driver->limit(c->owner, (int)q->words[0], &q->answers[0]);
+	case DEVICE_CALL_FuncGetAttributes: return describe_function(c, amd_kernel_function(kernel), q->answers);
+	case DEVICE_CALL_OccupancyMaxActiveBlocksPerMultiprocessor:
+	case DEVICE_CALL_OccupancyMaxActiveBlocksPerMultiprocessorWithFlags:
+		status = driver->occupancy(c->owner, amd_kernel_function(kernel), (int)q->words[1], q->words[2], &value);
+		break;
+	default: return STATUS_NOT_SUPPORTED;
+	}
+	q->answers[0] = (uint32_t)value;
+	return status;
+}
+
+/* What the running grid asks, if anything. */
+static bool answer(const struct children *c)
+{
+	struct amd_question *q = &c->record->shared->question;
+	if (__atomic_load_n(&q->state, __ATOMIC_ACQUIRE) != AMD_QUESTION_ASKED)
+		return false;
+	q->status = (uint32_t)find_answer(c, q);
+	__atomic_store_n(&q->state, AMD_QUESTION_ANSWERED, __ATOMIC_RELEASE);
+	return true;
 }
 
 /* ---- a grid's requests ------------------------------------------------------------------------------- */
@@ -335,7 +390,7 @@ static bool step(struct children_pool *pool, struct children *c)
 	uint32_t first = c->state == GRID_TAIL ? TAIL : 0, end = c->state == GRID_TAIL ? TAIL + 1 : LANES;
 	if (c->state == GRID_RUNS) {
 		if (!amd_queue_done(c->queue, c->ticket))
-			return false;
+			return answer(c);
 		c->number = pool->numbers++;
 		if (!amd_device_status(pool->device) && !collect(c))
 			amd_device_fail(pool->device, STATUS_OUT_OF_MEMORY);

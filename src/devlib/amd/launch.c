@@ -1,5 +1,6 @@
 /* The device runtime: launches, copies and fills that kernels ask for (CUDA C++ Programming Guide, "CUDA Dynamic Parallelism"). A call only
- * notes what is wanted, in struct amd_children; the host does it when the grid is over. */
+ * notes what is wanted, in struct amd_children; the host does it when the grid is over. Questions that only the host can answer are asked
+ * while the grid runs. */
 #include "devlib/amd/library.h"
 #include "ir/device_runtime.h"
 
@@ -12,6 +13,7 @@ enum {
 	INVALID_MEMCPY_DIRECTION = 21,
 	PENDING_COUNT_EXCEEDED = 69,
 	INVALID_DEVICE_FUNCTION = 98,
+	INVALID_DEVICE = 101,
 	INVALID_HANDLE = 400,
 	NOT_SUPPORTED = 801
 };
@@ -265,6 +267,78 @@ INLINE uint64_t error_text(GLOBAL const struct amd_children *c, uint32_t which, 
 	return ((GLOBAL const uint64_t *)c->errors)[which * AMD_ERRORS + (status < AMD_ERRORS ? status : AMD_ERRORS - 1)];
 }
 
+/* ---- questions for the host ------------------------------------------------------------------------------------------- */
+
+static uint32_t ask_alone(launch_ptr launch, uint32_t call, const uint64_t words[3], uint64_t *answers, uint32_t count)
+{
+	GLOBAL struct amd_question *q = &children_of(launch)->question;
+	uint32_t none = AMD_QUESTION_NONE, status;
+	while (!__scoped_atomic_compare_exchange_n(&q->state, &none, AMD_QUESTION_BEGUN, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED, __MEMORY_SCOPE_SYSTEM)) {
+		none = AMD_QUESTION_NONE;
+		__builtin_amdgcn_s_sleep(1);
+		leave_if_trapped(launch);
+	}
+	q->call = call;
+	for (uint32_t i = 0; i < 3; i++)
+		q->words[i] = words[i];
+	__scoped_atomic_store_n(&q->state, AMD_QUESTION_ASKED, __ATOMIC_RELEASE, __MEMORY_SCOPE_SYSTEM);
+	while (__scoped_atomic_load_n(&q->state, __ATOMIC_ACQUIRE, __MEMORY_SCOPE_SYSTEM) != AMD_QUESTION_ANSWERED) {
+		__builtin_amdgcn_s_sleep(1);
+		leave_if_trapped(launch);
+	}
+	status = q->status;
+	for (uint32_t i = 0; i < count; i++)
+		answers[i] = q->answers[i];
+	__scoped_atomic_store_n(&q->state, AMD_QUESTION_NONE, __ATOMIC_RELEASE, __MEMORY_SCOPE_SYSTEM);
+	return status;
+}
+
+/* The lanes one after the other: none waits while another of its wave is at it. */
+static uint32_t ask(launch_ptr launch, uint32_t call, const uint64_t words[3], uint64_t *answers, uint32_t count)
+{
+	uint32_t lane = __builtin_amdgcn_mbcnt_hi(~0u, lane_number()), status = 0;
+	for (uint64_t here = llvm_ballot(true); here; here &= here - 1)
+		if (lane == (uint32_t)__builtin_ctzll(here))
+			status = ask_alone(launch, call, words, answers, count);
+	return status;
+}
+
+static uint32_t ask_number(launch_ptr launch, uint32_t call, int32_t *out, uint64_t a, uint64_t b, uint64_t c)
+{
+	uint64_t number = 0;
+	uint32_t status = ask(launch, call, (const uint64_t[]){ a, b, c }, &number, 1);
+	if (!out)
+		return INVALID_VALUE;
+	if (!status)
+		*out = (int32_t)number;
+	return status;
+}
+
+static uint32_t ask_limit(launch_ptr launch, uint64_t *out, uint32_t which)
+{
+	uint64_t limit = 0;
+	uint32_t status = ask(launch, DEVICE_CALL_DeviceGetLimit, (const uint64_t[]){ which, 0, 0 }, &limit, 1);
+	if (!out)
+		return INVALID_VALUE;
+	if (!status)
+		*out = limit;
+	return status;
+}
+
+/* struct cudaFuncAttributes, as far as all releases have it. */
+static uint32_t ask_function(launch_ptr launch, uint64_t *out, uint64_t function)
+{
+	uint64_t answers[AMD_FUNCTION_SIZES + AMD_FUNCTION_WORDS];
+	uint32_t status = ask(launch, DEVICE_CALL_FuncGetAttributes, (const uint64_t[]){ function, 0, 0 }, answers, AMD_FUNCTION_SIZES + AMD_FUNCTION_WORDS);
+	if (!out)
+		return INVALID_VALUE;
+	for (uint32_t i = 0; i < AMD_FUNCTION_SIZES && !status; i++)
+		out[i] = answers[i];
+	for (uint32_t i = 0; i < AMD_FUNCTION_WORDS && !status; i++)
+		((uint32_t *)(out + AMD_FUNCTION_SIZES))[i] = (uint32_t)answers[AMD_FUNCTION_SIZES + i];
+	return status;
+}
+
 /* ---- the calls by number ---------------------------------------------------------------------------------------------- */
 
 #define WORD(i) (*(const uint32_t *)p[i])
@@ -304,6 +378,13 @@ ENTRY uint64_t device_runtime_call(launch_ptr launch, uint32_t thread, uint32_t 
 	case DEVICE_CALL_RuntimeGetVersion: return answer(POINTER(0), c->version);
 	case DEVICE_CALL_DeviceGetCacheConfig:
 	case DEVICE_CALL_DeviceGetSharedMemConfig: return answer(POINTER(0), 0);
+	case DEVICE_CALL_DeviceGetAttribute:
+		return (int32_t)WORD(2) == c->device ? ask_number(launch, number, POINTER(0), WORD(1), 0, 0) : INVALID_DEVICE;
+	case DEVICE_CALL_DeviceGetLimit: return ask_limit(launch, POINTER(0), WORD(1));
+	case DEVICE_CALL_FuncGetAttributes: return ask_function(launch, POINTER(0), LONG(1));
+	case DEVICE_CALL_OccupancyMaxActiveBlocksPerMultiprocessor:
+	case DEVICE_CALL_OccupancyMaxActiveBlocksPerMultiprocessorWithFlags:
+		return ask_number(launch, number, POINTER(0), LONG(1), WORD(2), LONG(3));
 	case DEVICE_CALL_GetErrorName: return error_text(c, 0, WORD(0));
 	case DEVICE_CALL_GetErrorString: return error_text(c, 1, WORD(0));
 	default: return NOT_SUPPORTED;
