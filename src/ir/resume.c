@@ -16,8 +16,9 @@
  *
  * Places to wait at: barriers; operations of a warp with a member mask, at which its lanes meet again; and the way back of each loop that waits
  * for memory or has such places in it (a loop entered at a place in its middle would be none that has one header). What lives across is
- * in phis of the head: the pass changes blocks of variables, and SSA is built again behind it. What is in front of the first place, on
- * all ways to one, stays in front of the head. */
+ * in phis of the head: the pass changes blocks of variables, and SSA is built again behind it. What all threads come through in front of
+ * the first place stays in front of the head: where some of them go another way, to the end even, that way is part of the rounds, or
+ * the hardware might let them wait, with what they have to tell, until the rounds are over. */
 #include "ir/resume.h"
 
 #include "ir/flatten.h"
@@ -125,7 +126,7 @@ static uint32_t common_dominator(const struct ir_func *func, uint32_t a, uint32_
 	return a;
 }
 
-/* Marks what can be come to from `block`. false: some of that, other than the exit, also without coming through it. */
+/* Marks what can be come to from `block`. false: some of that, which may be the exit, also without coming through it. */
 static bool mark_behind(const struct ir_func *func, uint32_t block, bool *behind)
 {
 	memset(behind, 0, func->blocks.count);
@@ -141,7 +142,7 @@ static bool mark_behind(const struct ir_func *func, uint32_t block, bool *behind
 		}
 	}
 	for (uint32_t i = 0; i < func->order_count; i++)
-		if (func->order[i] != 1 && behind[func->order[i]] && !ir_dominates(func, block, func->order[i]))
+		if (behind[func->order[i]] && !ir_dominates(func, block, func->order[i]))
 			return false;
 	return true;
 }
@@ -353,20 +354,16 @@ static void end_head(struct resume *r)
 	end_block(func, r->latch, more, r->head, 1);
 }
 
-/* Whoever ends says so; what is not behind the head ends at once. */
-static void end_threads(struct resume *r, const bool *behind, size_t old_count)
+/* Whoever ends says so, and stays until all have. */
+static void end_threads(struct resume *r)
 {
 	struct ir_func *func = r->func;
-	uint32_t before = new_block(func, r->start);
-	if (r->barriers) {
+	if (r->barriers)
 		add_op(func, r->done, IR_LEFT, IR_NONE, NULL, 0);
-		add_op(func, before, IR_LEFT, IR_NONE, NULL, 0);
-	}
 	go_by(r, r->done, RESUME_DONE, IR_NONE, r->latch);
-	end_block(func, before, IR_NONE, 1, 0);
 	for (uint32_t i = 0; i < func->blocks.count; i++)
-		if (i != r->latch && i != before)
-			redirect(func, i, 1, i < old_count && !behind[i] ? before : r->done);
+		if (i != r->latch)
+			redirect(func, i, 1, r->done);
 }
 
 void ir_make_resumable(struct ir_func *func)
@@ -397,7 +394,7 @@ void ir_make_resumable(struct ir_func *func)
 				cut_block(&r, i);
 		cut_block(&r, first);
 		end_head(&r);
-		end_threads(&r, behind, old_count);
+		end_threads(&r);
 		func->resumes = true;
 		ir_find_order(func);
 		ir_build_ssa(func, (uint32_t)func->flatten->types.count, func->flatten->types.data);
