@@ -408,12 +408,14 @@ static void dump_assembly(struct emitter *e, LLVMTargetMachineRef machine)
 {
 	if (!env_dump("asm"))
 		return;
+	LLVMModuleRef copy = LLVMCloneModule(e->module); /* the passes behind it change what they are given, and would not take it again */
 	LLVMMemoryBufferRef buffer;
 	char *message = NULL;
-	if (!LLVMTargetMachineEmitToMemoryBuffer(machine, e->module, LLVMAssemblyFile, &message, &buffer)) {
+	if (!LLVMTargetMachineEmitToMemoryBuffer(machine, copy, LLVMAssemblyFile, &message, &buffer)) {
 		dump_text("asm", e->ir->kernel->symbol.name, LLVMGetBufferStart(buffer));
 		LLVMDisposeMemoryBuffer(buffer);
 	}
+	LLVMDisposeModule(copy);
 }
 
 static bool verify(struct emitter *e)

@@ -149,6 +149,61 @@ static void check_launches(void)
 	EXPECT(hipFree(out), HIP_SUCCESS);
 }
 
+/* Memory apart from addresses, handles for other processes, waiting for values. */
+static void check_memory(void)
+{
+	struct hip_memory_properties properties = { .type = HIP_PINNED, .location = { HIP_LOCATION_DEVICE, 0 } }, shared = properties;
+	struct hip_access access = { { HIP_LOCATION_DEVICE, 0 }, 3 }, wrong = { { HIP_LOCATION_DEVICE, 9 }, 3 };
+	struct hip_ipc_handle handle;
+	hip_memory memory = NULL;
+	void *range = NULL, *base = NULL, *opened = NULL;
+	size_t unit = 0, size = 0;
+	uint32_t *words = NULL, value = 0;
+
+	EXPECT(hipMemGetAllocationGranularity(&unit, &properties, HIP_GRANULARITY_LEAST), HIP_SUCCESS);
+	EXPECT(hipMemGetAllocationGranularity(&unit, &properties, 2), HIP_INVALID_VALUE);
+	EXPECT(hipMemAddressReserve(&range, 4 * unit, 0, NULL, 1), HIP_INVALID_VALUE);
+	EXPECT(hipMemAddressReserve(&range, unit / 2, 0, NULL, 0), HIP_OUT_OF_MEMORY);
+	EXPECT(hipMemAddressReserve(&range, 4 * unit, 8 * unit, NULL, 0), HIP_SUCCESS);
+	EXPECT((uintptr_t)range % (8 * unit), 0);
+	shared.handle_type = 1;
+	EXPECT(hipMemCreate(&memory, 2 * unit, &shared, 0), HIP_NOT_SUPPORTED);
+	EXPECT(hipMemCreate(&memory, unit / 2, &properties, 0), HIP_INVALID_VALUE);
+	EXPECT(hipMemCreate(&memory, 2 * unit, &properties, 0), HIP_SUCCESS);
+	EXPECT(hipMemMap(range, 2 * unit, unit, memory, 0), HIP_INVALID_VALUE); /* only all of it, from its start */
+	EXPECT(hipMemMap(range, unit, 0, memory, 0), HIP_INVALID_VALUE);
+	EXPECT(hipMemMap((uint8_t *)range + 3 * unit, 2 * unit, 0, memory, 0), HIP_INVALID_VALUE); /* beyond what is reserved */
+	EXPECT(hipMemMap(range, 2 * unit, 0, memory, 0), HIP_SUCCESS);
+	EXPECT(hipMemMap((uint8_t *)range + unit, 2 * unit, 0, memory, 0), HIP_INVALID_VALUE); /* it overlaps */
+	EXPECT(hipMemSetAccess(range, 2 * unit, &wrong, 1), HIP_INVALID_VALUE);
+	EXPECT(hipMemSetAccess(range, 2 * unit, &access, 1), HIP_SUCCESS);
+	value = 0x1234;
+	EXPECT(hipMemcpy(range, &value, 4, HIP_COPY_DEFAULT), HIP_SUCCESS);
+	EXPECT(hipMemRelease(memory), HIP_SUCCESS); /* it stays as long as it is mapped */
+	EXPECT(hipMemRelease(memory), HIP_INVALID_VALUE);
+	value = 0;
+	EXPECT(hipMemcpy(&value, range, 4, HIP_COPY_DEFAULT), HIP_SUCCESS);
+	EXPECT(value, 0x1234);
+	EXPECT(hipMemUnmap(range, unit), HIP_INVALID_VALUE);
+	EXPECT(hipMemUnmap(range, 2 * unit), HIP_SUCCESS);
+	EXPECT(hipMemUnmap(range, 2 * unit), HIP_INVALID_VALUE);
+	EXPECT(hipMemAddressFree(range, unit), HIP_INVALID_VALUE);
+	EXPECT(hipMemAddressFree(range, 4 * unit), HIP_SUCCESS);
+	EXPECT(hipMemMap(range, 2 * unit, 0, NULL, 0), HIP_INVALID_VALUE);
+
+	EXPECT(hipMalloc((void **)&words, 8192), HIP_SUCCESS);
+	EXPECT(hipMemGetAddressRange(&base, &size, words + 100), HIP_SUCCESS);
+	EXPECT(base == words && size == 8192, 1);
+	EXPECT(hipIpcGetMemHandle(&handle, &value), HIP_INVALID_VALUE); /* the host's */
+	EXPECT(hipIpcGetMemHandle(&handle, words + 8), HIP_SUCCESS);
+	EXPECT(hipIpcOpenMemHandle(&opened, handle, 0), HIP_INVALID_VALUE);
+	EXPECT(hipIpcOpenMemHandle(&opened, handle, HIP_IPC_PEERS), HIP_INVALID_CONTEXT); /* its own process */
+	EXPECT(hipIpcCloseMemHandle(words), HIP_INVALID_VALUE);
+	EXPECT(hipStreamWaitValue32(NULL, words, 1, 4, UINT32_MAX), HIP_INVALID_VALUE);
+	EXPECT(hipStreamWaitValue32(NULL, &value, 1, 0, UINT32_MAX), HIP_INVALID_VALUE);
+	EXPECT(hipFree(words), HIP_SUCCESS);
+}
+
 static void open_gate(void *gate) { atomic_store((atomic_uint *)gate, 1); }
 static void wait_gate(void *gate)
 {
@@ -289,6 +344,7 @@ int main(int argc, char **argv)
 	EXPECT(hipModuleLoadData(&module, image), HIP_SUCCESS);
 	if (!failures) {
 		check_launches();
+		check_memory();
 		check_streams();
 		check_faults();
 		check_cooperative();

@@ -120,6 +120,8 @@ with tempfile.TemporaryDirectory() as folder:
         broken = [line.split()[1] for line in out.splitlines() if line.startswith('FAIL')]
         check('selftest survives its device', status == 1 and broken == ['divide', 'shuffle', 'diverge', 'gemm'] and 'signal 6' in out
               and 'ok    copies' in out and '4 parts failed' in out and out.startswith(f.read()), out + err)
+    status, out, err = run(['selftest', '--quick', report], DRAGOMAN_DEVICE='amd', DRAGOMAN_DUMP='asm', **amd)
+    check('assembly is shown, and the code is right all the same', status == 0 and 'all parts passed' in out and err.count('s_endpgm') >= 8, out + err[-500:])
     run(['cache', 'clear'], DRAGOMAN_CACHE_DIR=cache)
     status, out, err = run(['cache', 'warm', ptx], DRAGOMAN_DEVICE='amd', DRAGOMAN_EMULATE='gfx90a', **amd)
     check('a program compiled ahead', status == 0 and '1 of 1 kernels are in the cache' in out, out + err)
