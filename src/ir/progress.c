@@ -400,7 +400,7 @@ bool ir_find_waiting(struct ir_func *func)
 {
 	bool apart = false;
 	bool *waiting = calloc(func->values.count + 1, 1);
-	for (size_t l = 0; l < func->loops.count; l++) {
+	for (size_t l = 0; l < func->loops.count && !func->resumes; l++) { /* else whoever waits is already out of its loop */
 		struct ir_loop *loop = &func->loops.data[l];
 		memset(waiting, 0, func->values.count);
 		bool divergent = false;

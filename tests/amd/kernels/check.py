@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Looks at the code of four kernels: no scratch memory, shared memory in LDS, loads as wide as the program's, and how many
 instructions there are, beside the same kernel written in HIP and compiled by clang; and at which kernels have two warps in a wave
-of 64: check.py DRAGOMAN CLANG"""
+of 64, or threads that are resumed: check.py DRAGOMAN CLANG"""
 import os
 import re
 import subprocess
@@ -41,6 +41,19 @@ def check_warps(dragoman):
     return bool(bad) or len(sizes) != len(kernels)
 
 
+def check_resumed(dragoman):
+    """Only where threads wait for others of their wave are they resumed: in blocks of 1024 threads two warps share one."""
+    wrong = []
+    for block, wanted in (('64', {'padded_lock'}), ('1024', {'padded_flag', 'padded_lock', 'padded_numbered', 'padded_other', 'padded_reduced'})):
+        text = run([dragoman, 'ptx', '--target', 'gfx90a', '--block', block, '--dump', 'ir', os.path.join(HERE, 'warps.ptx')])
+        parts = re.split(r'^kernel (\w+):', text, flags=re.M)
+        resumed = {name for name, code in zip(parts[1::2], parts[2::2]) if ' = turn ' in code}
+        wrong += [f'{block} threads: {name}' for name in sorted(resumed ^ wanted)]
+    if wrong:
+        print('gfx90a: threads are resumed where they need not be, or are not:', *wrong, sep='\n  ')
+    return bool(wrong)
+
+
 def main():
     dragoman, clang = sys.argv[1:3]
     bad = 0
@@ -61,7 +74,7 @@ def main():
                 why.append(f'more than {MOST} for one of clang\'s')
             print(f'{gpu} {kernel}: {len(names)} instructions, {count} of clang\'s, {len(names) / count:.2f}', *why, sep='; ' if why else '')
             bad += bool(why)
-    return bad + check_warps(dragoman) > 0
+    return bad + check_warps(dragoman) + check_resumed(dragoman) > 0
 
 
 if __name__ == '__main__':
