@@ -70,7 +70,6 @@ struct device {
 };
 
 /* Device memory. What is released while something runs is kept until nothing does, since HIP would wait. */
-int amd_allocate(struct device *device, uint64_t size, void **pointer);
 int amd_release(struct device *device, void *pointer);
 /* Makes the device HIP's current one in this thread. */
 int amd_enter(struct device *device);

@@ -461,7 +461,7 @@ static bool bury(struct device *device, bool wait)
 	return true;
 }
 
-int amd_allocate(struct device *device, uint64_t size, void **pointer)
+static int allocate(struct device *device, uint64_t size, void **pointer)
 {
 	int status = amd_enter(device);
 	if (status)
@@ -538,7 +538,7 @@ const struct device_ops amd_device_ops = {
 	.close = device_close,
 	.properties = device_properties,
 	.memory_info = memory_info,
-	.allocate = amd_allocate,
+	.allocate = allocate,
 	.release = amd_release,
 	.allocate_host = allocate_host,
 	.release_host = release_host,

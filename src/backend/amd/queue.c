@@ -313,10 +313,11 @@ static int need_clusters_locked(struct device_queue *queue, const struct launch_
 			amd_release(queue->device, queue->clusters);
 		queue->clusters = NULL;
 		queue->cluster_bytes = 0;
-		int status = amd_allocate(queue->device, bytes, &queue->clusters);
-		if (status) {
-			log_error("%llu bytes for the shared memory of clusters: there is no such memory", (unsigned long long)bytes);
-			return status;
+		/* Not amd_allocate(), which may wait for what waits for the lock. */
+		int error = HIP_CALL(hipMalloc, &queue->clusters, bytes);
+		if (error) {
+			queue->clusters = NULL;
+			return amd_failed(error, "%llu bytes for the shared memory of clusters", (unsigned long long)bytes);
 		}
 		queue->cluster_bytes = bytes;
 	}
