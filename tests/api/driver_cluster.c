@@ -38,6 +38,30 @@ static const char ring_ptx[] = HEAD
 	"  atom.shared::cluster.add.u32 %v, [%x+8], 1; atom.add.u32 %v, [%p+8], 2; barrier.cluster.arrive; barrier.cluster.wait;\n"
 	"  ld.shared::cluster.u32 %v, [%x+8]; @%f st.global.u32 [%o+56], %v; barrier.cluster.arrive; barrier.cluster.wait; ret; }\n";
 
+static const char function_ptx[] = HEAD
+	/* A function that calls itself, and so stays one: it reads another block's words from the address it is given, and knows its own block. */
+	".func (.param .b32 r) sum(.param .b64 p, .param .b32 n) {\n"
+	"  .reg .b64 %p; .reg .b32 %n, %v, %w; .reg .pred %z; ld.param.b64 %p, [p]; ld.param.b32 %n, [n]; setp.eq.u32 %z, %n, 0; @%z bra LAST;\n"
+	"  ld.u32 %v, [%p]; add.u64 %p, %p, 4; sub.u32 %n, %n, 1;\n"
+	"  { .param .b64 a; .param .b32 b; .param .b32 c; st.param.b64 [a], %p; st.param.b32 [b], %n; call.uni (c), sum, (a, b); ld.param.b32 %w, [c]; }\n"
+	"  add.u32 %v, %v, %w; st.param.b32 [r], %v; ret;\n"
+	"LAST: mov.u32 %v, %ctaid.x; mov.u32 %w, %cluster_ctarank; mad.lo.u32 %v, %w, 1000, %v; st.param.b32 [r], %v; ret; }\n"
+	/* Warps that meet at a barrier with a number and a count, and that function. */
+	".visible .entry deep(.param .u64 out) {\n"
+	"  .shared .align 4 .b32 words[64]; .reg .b64 %o, %p; .reg .b32 %t, %r, %n, %v, %a; .reg .pred %f;\n"
+	"  ld.param.u64 %o, [out]; mov.u32 %t, %tid.x; mov.u32 %v, %ctaid.x; mov.u32 %a, words; mad.lo.u32 %a, %t, 4, %a; add.u32 %v, %v, %t; st.shared.u32 [%a], %v;\n"
+	"  barrier.sync 3, 64; mov.u32 %r, %cluster_ctarank; mov.u32 %n, %cluster_nctarank; add.u32 %r, %r, 1; rem.u32 %r, %r, %n;\n"
+	"  barrier.cluster.arrive; barrier.cluster.wait; cvta.shared.u64 %p, words; mapa.u64 %p, %p, %r;\n"
+	"  { .param .b64 a; .param .b32 b; .param .b32 c; st.param.b64 [a], %p; st.param.b32 [b], 8; call.uni (c), sum, (a, b); ld.param.b32 %v, [c]; }\n"
+	"  barrier.cluster.arrive; barrier.cluster.wait; setp.eq.u32 %f, %t, 63; mov.u32 %t, %ctaid.x; mul.wide.u32 %p, %t, 4; add.u64 %o, %o, %p; @%f st.global.u32 [%o], %v; ret; }\n"
+	/* More and larger blocks than a GPU has room for: each thread gives the next rank's same thread its number. */
+	".visible .entry crowd(.param .u64 out) {\n"
+	"  .shared .align 4 .b32 slots[1024]; .reg .b64 %o, %p; .reg .b32 %t, %r, %n, %v, %a, %w;\n"
+	"  ld.param.u64 %o, [out]; mov.u32 %t, %tid.x; mov.u32 %v, %ctaid.x; mad.lo.u32 %v, %v, 1024, %t; mov.u32 %r, %cluster_ctarank; mov.u32 %n, %cluster_nctarank;\n"
+	"  add.u32 %r, %r, 1; rem.u32 %r, %r, %n; mov.u32 %a, slots; mad.lo.u32 %a, %t, 4, %a; mapa.shared::cluster.u32 %w, %a, %r;\n"
+	"  st.shared.u32 [%a], 0xffffffff; barrier.cluster.arrive; barrier.cluster.wait; st.shared::cluster.u32 [%w], %v;\n"
+	"  barrier.cluster.arrive; barrier.cluster.wait; ld.shared.u32 %w, [%a]; mul.wide.u32 %p, %v, 4; add.u64 %p, %p, %o; st.global.u32 [%p], %w; ret; }\n";
+
 static const char more_ptx[] = HEAD
 	".visible .entry ring_of_four(.param .u64 out) .explicitcluster .reqnctapercluster 2, 2, 1 {\n"
 	"  .reg .pred %q; .reg .b64 %o; .reg .b32 %v, %x; ld.param.u64 %o, [out]; mov.u32 %v, %cluster_nctarank; mov.u32 %x, %cluster_ctaid.y; shl.b32 %x, %x, 8;\n"
@@ -72,26 +96,20 @@ static const char more_ptx[] = HEAD
 	"WAIT: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %w, [%v], 0; @!%w bra WAIT;\n"
 	"NONE: barrier.cluster.arrive; barrier.cluster.wait; shl.b32 %b, %t, 2; mov.u32 %v, room; add.u32 %b, %b, %v; ld.shared.u32 %v, [%b];\n"
 	"  mad.lo.u32 %t, %r, 16, %t; mul.wide.u32 %p, %t, 4; add.u64 %o, %o, %p; st.global.u32 [%o], %v; ret; }\n"
-	/* More and larger blocks than a GPU has room for: each thread gives the next rank's same thread its number. */
-	".visible .entry crowd(.param .u64 out) {\n"
-	"  .shared .align 4 .b32 slots[1024]; .reg .b64 %o, %p; .reg .b32 %t, %r, %n, %v, %a, %w;\n"
-	"  ld.param.u64 %o, [out]; mov.u32 %t, %tid.x; mov.u32 %v, %ctaid.x; mad.lo.u32 %v, %v, 1024, %t; mov.u32 %r, %cluster_ctarank; mov.u32 %n, %cluster_nctarank;\n"
-	"  add.u32 %r, %r, 1; rem.u32 %r, %r, %n; mov.u32 %a, slots; mad.lo.u32 %a, %t, 4, %a; mapa.shared::cluster.u32 %w, %a, %r;\n"
-	"  st.shared.u32 [%a], 0xffffffff; barrier.cluster.arrive; barrier.cluster.wait; st.shared::cluster.u32 [%w], %v;\n"
-	"  barrier.cluster.arrive; barrier.cluster.wait; ld.shared.u32 %w, [%a]; mul.wide.u32 %p, %v, 4; add.u64 %p, %p, %o; st.global.u32 [%p], %w; ret; }\n"
 	/* Rank 1's threads wait for threads that it does not have: nobody can go on. */
 	".visible .entry hopeless() {\n"
 	"  .reg .b32 %r; .reg .pred %f; mov.u32 %r, %cluster_ctarank; setp.eq.u32 %f, %r, 1; @!%f bra ON; barrier.sync 1, 128;\n"
 	"ON: barrier.cluster.arrive; barrier.cluster.wait; ret; }\n";
 
-static CUmodule ring_module, module;
+static CUmodule ring_module, function_module, module;
 static CUdeviceptr out;
 
 static CUfunction function_of(const char *name)
 {
 	CUfunction function = NULL;
+	CUmodule found = !strcmp(name, "ring") ? ring_module : !strcmp(name, "deep") || !strcmp(name, "crowd") ? function_module : module;
 
-	CHECK_OK(cuModuleGetFunction(&function, strcmp(name, "ring") ? module : ring_module, name));
+	CHECK_OK(cuModuleGetFunction(&function, found, name));
 	return function;
 }
 
@@ -276,6 +294,17 @@ static void test_waiting(void)
 	CHECK_OK(cuMemFree(in));
 }
 
+static void test_functions(void)
+{
+	enum { BLOCKS = 6 };
+	unsigned words[BLOCKS];
+
+	CHECK_OK(launch(function_of("deep"), BLOCKS, 1, 64, 3, 1, 0));
+	read_words(words, BLOCKS);
+	for (unsigned i = 0; i < BLOCKS; i++)
+		CHECK_INT(words[i], 8 * (i / 3 * 3 + (i + 1) % 3) + 7 * 8 / 2 + i % 3 * 1000 + i);
+}
+
 static void test_crowd(void)
 {
 	enum { SIZE = 16, BLOCKS = 10 * SIZE, ALL = BLOCKS * 1024 };
@@ -312,15 +341,17 @@ int main(void)
 {
 	context_begin();
 	CHECK_OK(cuModuleLoadData(&ring_module, ring_ptx));
+	CHECK_OK(cuModuleLoadData(&function_module, function_ptx));
 	CHECK_OK(cuModuleLoadData(&module, more_ptx));
 	CHECK_OK(cuMemAlloc(&out, 64 * 1024));
-	if (!ring_module || !module || !out)
+	if (!ring_module || !function_module || !module || !out)
 		return check_end();
 	test_sizes();
 	test_directives();
 	test_occupancy();
 	test_graph();
 	test_waiting();
+	test_functions();
 	test_crowd();
 	test_hopeless();
 	return check_end();
