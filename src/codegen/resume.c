@@ -16,6 +16,12 @@ static LLVMValueRef i32_of(struct emitter *e, uint32_t value)
 	return LLVMConstInt(int_type(e, 32), value, false);
 }
 
+/* To the barrier of a cluster of several blocks the threads of a warp come together. */
+static bool is_of_block(struct emitter *e)
+{
+	return e->inst->ptx->form->row->flags & ISA_BARRIER && !(has(e, MOD_cluster) && e->ir->options.cluster);
+}
+
 /* What the threads of a warp that meet here are: all of them, but where there is a mask. */
 static LLVMValueRef members(struct emitter *e)
 {
@@ -45,7 +51,7 @@ void emit_resume_op(struct emitter *e)
 	e->mask = NULL;
 	switch (e->inst->op) {
 	case IR_ARRIVE:
-		*def = e->inst->ptx->form->row->flags & ISA_BARRIER && !(has(e, MOD_cluster) && e->ir->options.cluster) ? arrive_at_barrier(e, e->inst->ptx) : members(e);
+		*def = is_of_block(e) ? arrive_at_barrier(e, e->inst->ptx) : members(e);
 		break;
 	case IR_ARRIVED:
 		take_reduction(e, use(e, 0));

@@ -229,6 +229,7 @@ bool ir_find_waiting(struct ir_func *func);
 /* What a warp whose lanes run in step would hang at, or get wrong; NULL: nothing that is known. Lanes that only wait for what nobody in the
  * kernel writes are no such thing. */
 const char *ir_find_apart(const struct ir_func *func);
+bool ir_waits_at_mbarrier(const struct ir_inst *inst);
 /* Has the analysed function barriers with numbers, counts or results? */
 bool ir_has_numbered_barriers(const struct ir_func *func);
 /* For a kernel that waits in such ways: each thread goes on by itself (resume.c). The function is in SSA form again, not analysed. */

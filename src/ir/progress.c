@@ -366,6 +366,25 @@ static bool waits_across_branch(const struct ir_func *func, const struct ir_loop
 	return false;
 }
 
+bool ir_waits_at_mbarrier(const struct ir_inst *inst)
+{
+	return inst->op == IR_PTX && inst->ptx->form->row->opcode_id == OP_mbarrier &&
+	       (ptx_has(inst->ptx->form, MOD_test_wait) || ptx_has(inst->ptx->form, MOD_try_wait));
+}
+
+/* Lanes that wait at an mbarrier nearly always do so together, for other warps or for copies: but for one that others of the warp come to on
+ * another way. */
+static bool waits_apart_at_mbarrier(const struct ir_func *func, const struct ir_loop *loop)
+{
+	bool waits = false;
+	for (uint32_t i = loop->first; i <= loop->last && !waits; i++) {
+		const struct ir_block *b = &func->blocks.data[func->order[i]];
+		for (size_t j = 0; j < b->insts.count && !waits; j++)
+			waits = ir_waits_at_mbarrier(&b->insts.data[j]);
+	}
+	return waits && (func->options.two_warps || (waits_across_branch(func, loop) && !entered_alone(func, loop)));
+}
+
 const char *ir_find_apart(const struct ir_func *func)
 {
 	const char *why = lanes_meet_apart(func) ? "barriers that lanes of a warp come to on ways of their own" : NULL;
@@ -374,9 +393,12 @@ const char *ir_find_apart(const struct ir_func *func)
 		const struct ir_loop *loop = &func->loops.data[l];
 		memset(waiting, 0, func->values.count);
 		bool divergent = false;
-		if (mark_waiting(func, loop, waiting) && exits_wait(func, loop, waiting, &divergent) &&
-		    (two_warps || ((divergent || loop->divergent || entered_parted(func, loop)) && !entered_alone(func, loop))) && (takes_lock(func, loop) || has_signals(func, loop)))
+		bool waits = mark_waiting(func, loop, waiting) && exits_wait(func, loop, waiting, &divergent);
+		bool parted = (divergent || loop->divergent || entered_parted(func, loop)) && !entered_alone(func, loop);
+		if (waits && (two_warps || parted) && (takes_lock(func, loop) || has_signals(func, loop)))
 			why = "lanes of a warp that wait for what another of them may do";
+		if (!why && waits_apart_at_mbarrier(func, loop))
+			why = "lanes of a warp that wait at an mbarrier for others of them";
 	}
 	free(waiting);
 	return why;
@@ -406,6 +428,7 @@ bool ir_find_waiting(struct ir_func *func)
 		bool divergent = false;
 		loop->waits = mark_waiting(func, loop, waiting) && exits_wait(func, loop, waiting, &divergent);
 		apart |= loop->waits && (divergent || loop->divergent || waits_across_branch(func, loop)) && !entered_alone(func, loop);
+		apart |= waits_apart_at_mbarrier(func, loop);
 	}
 	free(waiting);
 	return apart || lanes_meet_apart(func);

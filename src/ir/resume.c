@@ -74,7 +74,7 @@ static bool *find_loops(const struct ir_func *func)
 	for (uint32_t i = 0; i < func->order_count; i++) {
 		const struct ir_block *b = &func->blocks.data[func->order[i]];
 		for (size_t j = 0; j < b->insts.count && b->loop != IR_NONE; j++)
-			found[b->loop] |= kind_of(func, &b->insts.data[j]) != RESUME_RUN;
+			found[b->loop] |= kind_of(func, &b->insts.data[j]) != RESUME_RUN || ir_waits_at_mbarrier(&b->insts.data[j]);
 	}
 	for (uint32_t l = (uint32_t)func->loops.count; l-- > 0;) /* inner ones come later */
 		if (found[l] && func->loops.data[l].parent != IR_NONE)

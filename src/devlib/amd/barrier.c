@@ -135,7 +135,8 @@ ENTRY INLINED void device_thread_left(launch_ptr launch, uint32_t base, uint32_t
 /* A ticket: the barrier's number, whether it has a count (then it does not end because threads leave), and the generation. */
 enum { TICKET_COUNTED = 1 << 8 };
 
-ENTRY INLINED uint32_t device_thread_arrives(launch_ptr launch, uint32_t base, uint32_t thread, uint32_t id, uint32_t count, uint32_t op, uint32_t predicate)
+ENTRY INLINED uint32_t device_thread_arrives(launch_ptr launch, uint32_t base, uint32_t thread, uint32_t id, uint32_t count, uint32_t op,
+					     uint32_t predicate)
 {
 	LDS struct barriers *b = (LDS struct barriers *)base;
 	id = id == RESUME_CLUSTER_BARRIER ? id : id & (BARRIERS - 1);
