@@ -68,6 +68,19 @@ struct device_virtual_memory {
 
 enum { DEVICE_IPC_BYTES = 64 };
 
+/* Is a word of 4 or 8 bytes as a stream waits for it to be? flags: CUstreamWaitValue_flags. */
+static inline bool device_value_has_come(uint64_t have, uint64_t want, unsigned bytes, unsigned flags)
+{
+	bool wide = bytes == 8;
+	switch (flags & 3) {
+	case 0: /* no less, cyclic: (int)(have - want) >= 0 */
+		return wide ? (int64_t)(have - want) >= 0 : (int32_t)((uint32_t)have - (uint32_t)want) >= 0;
+	case 1: return have == want;
+	case 2: return have & want;
+	default: return (uint32_t)~(have | want) || (wide && ~(have | want)); /* NOR */
+	}
+}
+
 struct device_ops {
 	const char *name; /* "cpu", "amd" */
 	int (*count)(int *count);                                    /* devices; also initialises the back end */

@@ -64,15 +64,9 @@ __attribute__((no_sanitize_thread)) static uint64_t value_now(const CUstreamBatc
 static bool value_has_come(const CUstreamBatchMemOpParams *op)
 {
 	bool wide = op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64;
-	uint64_t want = wide ? op->waitValue.value64 : op->waitValue.value, have = value_now(op, wide);
+	uint64_t want = wide ? op->waitValue.value64 : op->waitValue.value;
 
-	switch (op->waitValue.flags & 3u) {
-	case CU_STREAM_WAIT_VALUE_GEQ: /* cyclic: (int)(have - want) >= 0 */
-		return wide ? (int64_t)(have - want) >= 0 : (int32_t)((uint32_t)have - (uint32_t)want) >= 0;
-	case CU_STREAM_WAIT_VALUE_EQ: return have == want;
-	case CU_STREAM_WAIT_VALUE_AND: return have & want;
-	default: return (uint32_t)~(have | want) || (wide && ~(have | want)); /* NOR */
-	}
+	return device_value_has_come(value_now(op, wide), want, wide ? 8 : 4, op->waitValue.flags);
 }
 
 static void wait_for_value(void *argument)

@@ -416,6 +416,7 @@ static int enqueue_wait(hip_stream stream, struct value_wait wait)
 {
 	struct value_wait *copy;
 
+	if (getenv("DRAGOMAN_EMULATE_NO_WAIT")) return HIP_INVALID_VALUE; /* as where only memory of hipMallocSignalMemory will do */
 	if (!wait.address || wait.flags > 3 || memory_classify((const void *)(uintptr_t)wait.address, wait.bytes) != MEMORY_KNOWN) return HIP_INVALID_VALUE;
 	if (!stream_device(stream)) return HIP_INVALID_HANDLE;
 	copy = malloc(sizeof *copy);

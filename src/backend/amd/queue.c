@@ -3,9 +3,11 @@
  * the queue has by then; for what will be waited for from elsewhere the driver asks for one at its very place (queue_mark).
  *
  * Times are measured from a point that is over (device->reference), which moves along: HIP says distances as floats. */
+#define _GNU_SOURCE
 #include "backend/amd/amd.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 struct mark {
 	struct mark *next;
@@ -559,19 +561,6 @@ int amd_queue_fill(struct device_queue *queue, void *to, uint64_t pitch, uint32_
 	return end(queue, error, "hipMemsetAsync");
 }
 
-/* ---- values -------------------------------------------------------------------------------------------- */
-
-/* The flags are HIP's too, but for a flush, which it does not need; "no less" is cyclic for CUDA only. */
-int amd_queue_wait_value(struct device_queue *queue, void *address, uint64_t value, unsigned bytes, unsigned flags)
-{
-	int status = begin(queue);
-	if (status)
-		return status;
-	if (bytes == 4)
-		return end(queue, HIP_CALL(hipStreamWaitValue32, queue->stream, address, (uint32_t)value, flags & 3, UINT32_MAX), "hipStreamWaitValue32");
-	return end(queue, HIP_CALL(hipStreamWaitValue64, queue->stream, address, value, flags & 3, UINT64_MAX), "hipStreamWaitValue64");
-}
-
 /* ---- host functions ---------------------------------------------------------------------------------------- */
 
 struct callback {
@@ -602,6 +591,101 @@ int amd_queue_host_function(struct device_queue *queue, void (*function)(void *)
 	if (error)
 		free(callback);
 	return end(queue, error, "hipStreamAddCallback");
+}
+
+/* ---- values -------------------------------------------------------------------------------------------- */
+
+/* Where HIP has no such wait, or none for this memory: a thread of the host reads the word again and again, and a host function holds the
+ * stream up until the thread has seen it. */
+struct watch {
+	struct device *device;
+	const void *address;
+	uint64_t value;
+	unsigned bytes, flags;
+	pthread_mutex_t lock; /* the following */
+	pthread_cond_t changed;
+	bool seen;
+	unsigned uses; /* the thread's and the host function's */
+};
+
+static void watch_drop_locked(struct watch *w)
+{
+	bool last = !--w->uses;
+	pthread_mutex_unlock(&w->lock);
+	if (!last)
+		return;
+	pthread_cond_destroy(&w->changed);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}
+
+/* Ends where the memory can no longer be read too: whoever waits then hears of that elsewhere. */
+static void *watch_value(void *argument)
+{
+	const struct timespec pause = { 0, 50000 };
+	struct watch *w = argument;
+	uint64_t have = 0;
+	int error = amd_enter(w->device);
+	while (!error) {
+		error = HIP_CALL(hipMemcpy, &have, w->address, w->bytes, HIP_COPY_DEFAULT);
+		if (!error && device_value_has_come(have, w->value, w->bytes, w->flags))
+			break;
+		nanosleep(&pause, NULL);
+	}
+	pthread_mutex_lock(&w->lock);
+	w->seen = true;
+	pthread_cond_broadcast(&w->changed);
+	watch_drop_locked(w);
+	return NULL;
+}
+
+static void hold_until_seen(void *argument)
+{
+	struct watch *w = argument;
+	pthread_mutex_lock(&w->lock);
+	while (!w->seen)
+		pthread_cond_wait(&w->changed, &w->lock);
+	watch_drop_locked(w);
+}
+
+static int wait_by_host(struct device_queue *queue, const void *address, uint64_t value, unsigned bytes, unsigned flags)
+{
+	struct watch *w = calloc(1, sizeof *w);
+	pthread_t thread;
+	if (!w)
+		return STATUS_OUT_OF_MEMORY;
+	*w = (struct watch){ .device = queue->device, .address = address, .value = value, .bytes = bytes, .flags = flags, .uses = 2 };
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_cond_init(&w->changed, NULL);
+	if (pthread_create(&thread, NULL, watch_value, w)) {
+		w->uses = 1;
+		pthread_mutex_lock(&w->lock);
+		watch_drop_locked(w);
+		return STATUS_OUT_OF_MEMORY;
+	}
+	pthread_detach(thread);
+	int status = amd_queue_host_function(queue, hold_until_seen, w);
+	if (status) {
+		pthread_mutex_lock(&w->lock);
+		watch_drop_locked(w);
+	}
+	return status;
+}
+
+/* The flags are HIP's too, but for a flush, which it does not need; "no less" is cyclic for CUDA only. */
+int amd_queue_wait_value(struct device_queue *queue, void *address, uint64_t value, unsigned bytes, unsigned flags)
+{
+	const struct hip *hip = amd_hip();
+	int error = HIP_NOT_SUPPORTED, status = begin(queue);
+	if (status)
+		return status;
+	if (bytes == 4 && hip->hipStreamWaitValue32)
+		error = hip->hipStreamWaitValue32(queue->stream, address, (uint32_t)value, flags & 3, UINT32_MAX);
+	else if (bytes == 8 && hip->hipStreamWaitValue64)
+		error = hip->hipStreamWaitValue64(queue->stream, address, value, flags & 3, UINT64_MAX);
+	if (error == HIP_NOT_SUPPORTED || error == HIP_INVALID_VALUE) /* some releases have it for memory of a kind of its own */
+		return wait_by_host(queue, address, value, bytes, flags);
+	return end(queue, error, "hipStreamWaitValue");
 }
 
 /* ---- tickets ------------------------------------------------------------------------------------------------- */
