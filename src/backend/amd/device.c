@@ -384,8 +384,7 @@ static void device_properties(struct device *device, struct device_properties *o
 	int shared = attribute(hip, HIP_SHARED_PER_BLOCK, AMD_SHARED_MAX);
 	shared = shared < AMD_SHARED_MAX ? shared : AMD_SHARED_MAX;
 	*out = (struct device_properties){
-		/* what programs carry PTX for, as on the CPU: the machine has no such number */
-		.major = 8,
+		.major = capability_shown(),
 		.minor = 0,
 		.multiprocessors = device->multiprocessors,
 		.clock_khz = attribute(hip, HIP_CLOCK_KHZ, 1000000),

@@ -10,6 +10,15 @@
 
 enum { SHAPES = 8 /* a kernel launched with more gets one variant for any */ };
 
+int capability_shown(void)
+{
+	const char *text = env_get("DRAGOMAN_COMPUTE_CAPABILITY");
+	bool nine = text && !strcmp(text, "9.0");
+	if (text && !nine && strcmp(text, "8.0"))
+		log_warn("DRAGOMAN_COMPUTE_CAPABILITY=%s is neither 8.0 nor 9.0: ignored", text);
+	return nine ? 9 : 8;
+}
+
 void code_module_init(struct code_module *module, const struct code_ops *ops, const struct ptx_module *ptx)
 {
 	module->ops = ops;

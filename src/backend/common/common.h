@@ -51,6 +51,11 @@ uint64_t variables_find(const struct variables *variables, const struct ptx_func
 
 /* ---- code.c ---------------------------------------------------------------------------------- */
 
+/* The major number of the compute capability that devices show, which have no such number. 8 (8.0): what most programs carry PTX for and nothing
+ * that only matrix units of later cards have. 9 is for programs that use clusters if they find a device for them
+ * (DRAGOMAN_COMPUTE_CAPABILITY). */
+int capability_shown(void);
+
 struct variant_key {
 	uint32_t block[3];
 	bool small_grid; /* see struct compile_options */

@@ -110,17 +110,11 @@ static void device_destroy(struct device *device)
 	free(device);
 }
 
-/* 8.0: what most programs carry PTX for and nothing that only matrix units of later cards have. 9.0 is for programs that use clusters if
- * they find a device for them. */
 static void set_capability(struct device *device)
 {
-	const char *text = env_get("DRAGOMAN_COMPUTE_CAPABILITY");
-	bool nine = text && !strcmp(text, "9.0");
-	if (text && !nine && strcmp(text, "8.0"))
-		log_warn("DRAGOMAN_COMPUTE_CAPABILITY=%s is neither 8.0 nor 9.0: ignored", text);
-	device->major = nine ? 9 : 8;
+	device->major = capability_shown();
 	device->minor = 0;
-	device->shared_optin = nine ? SHARED_OPTIN_90 : SHARED_OPTIN;
+	device->shared_optin = device->major == 9 ? SHARED_OPTIN_90 : SHARED_OPTIN;
 }
 
 static struct device *device_create(int ordinal)

@@ -1,5 +1,5 @@
 /* A CUDA program for test_devices.py: adds one to a thousand numbers and checks that; with an argument it also has its kernel note the time, which
- * is another on each device. With `ptx` it prints its PTX instead. */
+ * is another on each device. With `ptx` it prints its PTX instead, with `capability` what the device says of itself. */
 #include <stdio.h>
 #include <string.h>
 
@@ -30,6 +30,14 @@ int main(int argc, char **argv)
 
 	if (note && !strcmp(argv[1], "ptx"))
 		return fputs(ptx, stdout) < 0;
+	if (note && !strcmp(argv[1], "capability")) {
+		int major = 0, clusters = 0;
+		if (cuInit(0) || cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0) ||
+		    cuDeviceGetAttribute(&clusters, CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, 0))
+			return 1;
+		printf("capability %d, clusters %d\n", major, clusters);
+		return 0;
+	}
 	if (cuInit(0) || cuDeviceGet(&device, 0) || cuDevicePrimaryCtxRetain(&context, device) || cuCtxSetCurrent(context) ||
 	    cuModuleLoadData(&module, ptx) || cuModuleGetFunction(&function, module, "add") || cuMemAlloc(&memory, sizeof values))
 		return 1;

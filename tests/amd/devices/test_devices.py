@@ -105,6 +105,11 @@ status, out, err = run(['run', '--device', 'cpu,amd', '--compare', program, 'not
 check('a difference is named', status == 0 and 'PASS' in out and ' 1 of them with different results' in err
       and 'compare: kernel add, grid (8,1,1), block (128,1,1): variable noted differs first at byte ' in err, out + err)
 
+for kind in 'cpu', 'amd':
+    for wanted, said in (None, 'capability 8, clusters 0'), ('9.0', 'capability 9, clusters 1'), ('7.5', 'capability 8, clusters 0'):
+        status, out, err = run(['run', '--device', kind, program, 'capability'], DRAGOMAN_HIP=double, DRAGOMAN_COMPUTE_CAPABILITY=wanted)
+        check(f'{kind}, {wanted}: {said}', status == 0 and out.strip() == said and ('neither' in err) == (wanted == '7.5'), out + err)
+
 with tempfile.TemporaryDirectory() as folder:
     ptx, cache = os.path.join(folder, 'add.ptx'), os.path.join(folder, 'cache')
     with open(ptx, 'w') as f:
