@@ -258,6 +258,29 @@ static void end_vote(struct emitter *e, uint32_t block, const struct lane_masks 
 	LLVMBuildCondBr(e->b, no, way[!b->negated], way[2]);
 }
 
+/* The same of the whole block: the group writes what it takes along on the ways that the block may go, and its turn ends. */
+static void end_all(struct emitter *e, uint32_t block, const struct lane_masks *from)
+{
+	const struct ir_block *b = &e->ir->blocks.data[block];
+	LLVMValueRef yes, no, choice[2];
+	count_votes(e, b->condition, from, &yes, &no);
+	choice[b->negated] = yes;
+	choice[!b->negated] = no;
+	if (edge_needs_code(e, block, 2))
+		emit_edge(e, block, 2, from);
+	for (unsigned i = 0; i < 2; i++) {
+		if (!edge_needs_code(e, block, i))
+			continue;
+		LLVMBasicBlockRef edge = new_block(e, "edge"), on = new_block(e, "on");
+		LLVMBuildCondBr(e->b, choice[i], edge, on);
+		LLVMPositionBuilderAtEnd(e->b, edge);
+		emit_edge(e, block, i, from);
+		LLVMBuildBr(e->b, on);
+		LLVMPositionBuilderAtEnd(e->b, on);
+	}
+	fission_vote(e, b->succs, choice[0], choice[1]);
+}
+
 static void end_uniform(struct emitter *e, uint32_t block)
 {
 	struct emitter_state *s = e->state;
@@ -270,7 +293,11 @@ static void end_uniform(struct emitter *e, uint32_t block)
 		LLVMBuildBr(e->b, node_entry(e, s->plan.nodes[block].next[0]));
 		return;
 	}
-	if (b->end == IR_END_VOTE) {
+	if (b->end == IR_END_ALL && s->fission) {
+		end_all(e, block, &from);
+		return;
+	}
+	if (b->end == IR_END_VOTE || b->end == IR_END_ALL) {
 		end_vote(e, block, &from);
 		return;
 	}

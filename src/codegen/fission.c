@@ -475,6 +475,24 @@ LLVMBasicBlockRef fission_leave(struct emitter *e, uint32_t node)
 	return f->leave[to];
 }
 
+void fission_vote(struct emitter *e, const uint32_t *leaders, LLVMValueRef all, LLVMValueRef none)
+{
+	struct fission *f = e->state->fission;
+	LLVMValueRef to[3];
+	for (unsigned i = 0; i < 3; i++) {
+		uint32_t region = region_of_block(e, leaders[i]);
+		f->goes[region] = true;
+		to[i] = i32(e, region);
+		end_masks(e, leaders[i]);
+	}
+	LLVMValueRef own = LLVMBuildSelect(e->b, all, to[0], LLVMBuildSelect(e->b, none, to[1], to[2], ""), "");
+	LLVMValueRef others = LLVMBuildLoad2(e->b, int_type(e, 32), f->next, "");
+	LLVMValueRef agree = LLVMBuildOr(e->b, LLVMBuildICmp(e->b, LLVMIntEQ, others, own, ""),
+					 LLVMBuildICmp(e->b, LLVMIntEQ, others, i32(e, e->ir->region_count), ""), "");
+	LLVMBuildStore(e->b, LLVMBuildSelect(e->b, agree, own, to[2], ""), f->next);
+	LLVMBuildBr(e->b, e->state->group_next);
+}
+
 static void read_needs(struct emitter *e, bool of_block)
 {
 	struct fission *f = e->state->fission;

@@ -149,6 +149,8 @@ LLVMValueRef *fission_home(struct emitter *e, uint32_t value); /* slots in the c
 	not kept; NULL: no home */
 bool fission_leads(struct emitter *e, uint32_t node);    /* does going to the node leave the region? */
 LLVMBasicBlockRef fission_leave(struct emitter *e, uint32_t node);
+/* The group's turn ends with its vote: where all groups say `all`, leaders[0] is next; `none`: leaders[1]; else leaders[2]. */
+void fission_vote(struct emitter *e, const uint32_t *leaders, LLVMValueRef all, LLVMValueRef none);
 void fission_begin_region(struct emitter *e, uint32_t region);
 bool fission_begin_groups(struct emitter *e, uint32_t copy); /* the region's code for all groups, or for each; false: no more */
 void fission_end_region(struct emitter *e);

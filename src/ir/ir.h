@@ -130,6 +130,7 @@ enum ir_end {
 	IR_END_JUMP,    /* successors[0] */
 	IR_END_BRANCH,  /* guard true: successors[0], else successors[1]; condition is a value, maybe negated */
 	IR_END_VOTE,    /* all lanes that are here would take a branch on the condition: succs[0]; none: succs[1]; else succs[2] (together.c) */
+	IR_END_ALL,     /* the same of all threads of the block where regions are, each group's turn ends here (rounds.c) */
 	IR_END_SWITCH,  /* brx.idx: successors[index]; the condition is the index */
 	IR_END_EXIT     /* the virtual exit block only: threads are done */
 };

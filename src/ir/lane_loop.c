@@ -137,7 +137,7 @@ static bool is_allowed_block(struct ir_func *func, uint32_t block)
 	for (uint32_t l = b->loop; l != IR_NONE; l = func->loops.data[l].parent)
 		if (func->loops.data[l].waits || func->loops.data[l].irreducible)
 			return false;
-	if (b->after_barrier || b->end == IR_END_VOTE)
+	if (b->after_barrier || b->end == IR_END_VOTE || b->end == IR_END_ALL)
 		return false;
 	for (size_t j = 0; j < b->insts.count; j++)
 		if (!is_allowed(func, &b->insts.data[j]))

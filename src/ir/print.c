@@ -72,7 +72,7 @@ static void print_inst(const struct ir_func *func, const struct ir_inst *inst, s
 
 static void print_end(const struct ir_block *b, struct text *out)
 {
-	static const char *const names[] = { "jump", "branch", "vote", "switch", "exit" };
+	static const char *const names[] = { "jump", "branch", "vote", "vote all", "switch", "exit" };
 	text_printf(out, "    %s", names[b->end]);
 	if (b->condition != IR_NONE) {
 		text_printf(out, "%s", b->negated ? " not" : "");

@@ -2,9 +2,9 @@
  * group of lanes after the other before the next part begins, and no group ever has to wait (Stratton, Stone and Hwu, "MCUDA", 2008: loop
  * fission at barriers; Jääskeläinen et al., "pocl", 2015: parallel regions).
  *
- * A region begins with a *leader*: the entry, what follows a barrier, and any block that can be come to from two regions. So a
- * region is entered at its leader alone, and nothing of the code is there twice. Branches between regions are taken once for the
- * block, as one of its groups says; that is right if all threads that are left say the same. Therefore a branch that threads of the
+ * A region begins with a *leader*: the entry, what follows a barrier or a vote of the block (rounds.c), and any block that can be come to
+ * from two regions. So a region is entered at its leader alone, and nothing of the code is there twice. Branches between regions are taken once
+ * for the block, as one of its groups says; that is right if all threads that are left say the same. Therefore a branch that threads of the
  * block take different ways must not be able to reach two leaders; loops and branches around barriers are then uniform in the block. That
  * is asked of the analysis of uniform.c, with the whole block as the group. Where the answer is no, and where threads meet in other
  * ways (counts, half barriers, other blocks), barriers go on switching fibers. */
@@ -124,8 +124,12 @@ static bool find_region(struct ir_func *func, uint32_t block, bool *leader, uint
 static void find_leaders(struct ir_func *func, bool *leader, uint32_t *region)
 {
 	leader[0] = true;
-	for (uint32_t i = 0; i < func->order_count; i++)
-		leader[func->order[i]] |= func->blocks.data[func->order[i]].after_barrier;
+	for (uint32_t i = 0; i < func->order_count; i++) {
+		const struct ir_block *b = &func->blocks.data[func->order[i]];
+		leader[func->order[i]] |= b->after_barrier;
+		for (uint32_t s = 0; s < b->succ_count && b->end == IR_END_ALL; s++)
+			leader[b->succs[s]] = true;
+	}
 	for (bool again = true; again;) {
 		again = false;
 		for (size_t i = 0; i < func->blocks.count; i++)
@@ -148,7 +152,7 @@ static unsigned reachable_leaders(const struct ir_func *func, uint32_t block, co
 		const struct ir_block *b = &func->blocks.data[work[--count]];
 		for (uint32_t s = 0; s < b->succ_count; s++) {
 			uint32_t to = b->succs[s];
-			if (leader[to]) {
+			if (leader[to] || func->blocks.data[to].end == IR_END_ALL) { /* where a turn ends all have come together again */
 				if (found != IR_NONE && found != to)
 					return 2;
 				found = to;

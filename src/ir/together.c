@@ -14,17 +14,11 @@
  * loops or ends with the kernel, and is small. A loop that data decide is not worth it. Branches within nested loops are no votes: to leave
  * there would be to enter the ordinary loop in its middle. */
 #include "ir/flatten.h"
+#include "ir/together.h"
 
 #include <stdlib.h>
 
 enum { MOST_CODE = 480 }; /* instructions times chunks that are there twice, in all */
-
-struct part {
-	uint32_t start, exit; /* neither is in it */
-	uint32_t *blocks;
-	uint32_t count;
-	bool *inside;
-};
 
 static struct ir_block *block_of(struct ir_func *func, uint32_t block)
 {
@@ -100,14 +94,14 @@ static bool may_vote(struct ir_func *func, uint32_t block, const bool *known)
 
 /* ---- parts ------------------------------------------------------------------------------------------------------------- */
 
-/* Blocks that not all lanes of a group come to: control depends on a branch that parts them, or on a block that is such a one. */
-static void find_apart(struct ir_func *func, bool *apart)
+void ir_find_apart_blocks(struct ir_func *func, bool of_block, bool *apart)
 {
 	for (bool changed = true; changed;) {
 		changed = false;
 		for (uint32_t i = 0; i < func->order_count; i++) {
 			const struct ir_block *b = block_of(func, func->order[i]);
-			for (uint32_t s = 0; (b->divergent || apart[func->order[i]]) && s < b->succ_count; s++)
+			bool parts = b->divergent || (of_block && b->parts) || apart[func->order[i]];
+			for (uint32_t s = 0; parts && s < b->succ_count; s++)
 				for (uint32_t at = b->succs[s]; at != b->ipdom && at != IR_NONE; at = block_of(func, at)->ipdom) {
 					changed |= !apart[at];
 					apart[at] = true;
@@ -282,8 +276,10 @@ static uint32_t new_block(struct ir_func *func, const struct ir_block *like)
 	return (uint32_t)func->blocks.count - 1;
 }
 
-static void copy_instructions(struct ir_func *func, uint32_t from, uint32_t to)
+uint32_t ir_copy_block(struct ir_func *func, uint32_t from)
 {
+	struct ir_block like = *block_of(func, from);
+	uint32_t to = new_block(func, &like);
 	for (size_t j = 0; j < block_of(func, from)->insts.count; j++) {
 		struct ir_inst inst = block_of(func, from)->insts.data[j];
 		const struct ir_use *uses = inst.uses;
@@ -294,6 +290,7 @@ static void copy_instructions(struct ir_func *func, uint32_t from, uint32_t to)
 		memcpy(inst.defs, defs, inst.def_count * sizeof *defs);
 		vec_push(&block_of(func, to)->insts, inst);
 	}
+	return to;
 }
 
 /* Makes the branch at the end of `block` a vote; where lanes do not agree, they go on in the ordinary copy of its ways. */
@@ -311,31 +308,29 @@ static void make_vote(struct ir_func *func, uint32_t block, const uint32_t *fast
 	b->succs[2] = mixed;
 }
 
-static void add_copy(struct ir_func *func, const struct part *part, const bool *known)
+/* The fast copy's blocks, by those of the part. */
+static uint32_t *add_copy(struct ir_func *func, const struct part *part)
 {
 	size_t count = func->blocks.count;
 	uint32_t *fast = arena_array(func->arena, uint32_t, count);
-	bool *votes = arena_array(func->arena, bool, count);
 	for (size_t i = 0; i < count; i++)
 		fast[i] = (uint32_t)i;
 	for (uint32_t i = 0; i < part->count; i++) {
-		struct ir_block like = *block_of(func, part->blocks[i]);
-		votes[part->blocks[i]] = is_vote(func, part, part->blocks[i], known);
-		fast[part->blocks[i]] = new_block(func, &like);
-		copy_instructions(func, part->blocks[i], fast[part->blocks[i]]);
+		fast[part->blocks[i]] = ir_copy_block(func, part->blocks[i]);
 		block_of(func, fast[part->blocks[i]])->fast = true;
 		block_of(func, part->blocks[i])->rare = true;
 	}
 	make_vote(func, part->start, fast);
 	for (uint32_t i = 0; i < part->count; i++) {
 		struct ir_block *b = block_of(func, fast[part->blocks[i]]);
-		if (votes[part->blocks[i]]) {
+		if (part->votes[part->blocks[i]]) {
 			make_vote(func, fast[part->blocks[i]], fast);
 			continue;
 		}
 		for (uint32_t s = 0; s < b->succ_count; s++)
 			b->succs[s] = fast[b->succs[s]];
 	}
+	return fast;
 }
 
 bool ir_keep_together(struct ir_func *func)
@@ -348,9 +343,12 @@ bool ir_keep_together(struct ir_func *func)
 	bool *known = arena_array(func->arena, bool, func->values.count + 1);
 	bool *taken = arena_array(func->arena, bool, blocks);
 	part.blocks = arena_array(func->arena, uint32_t, blocks);
-	bool *apart = arena_array(func->arena, bool, blocks);
+	bool *apart = arena_array(func->arena, bool, blocks), *apart_in_block = arena_array(func->arena, bool, blocks);
 	ir_find_known(func, known);
-	find_apart(func, apart);
+	ir_find_apart_blocks(func, false, apart);
+	ir_find_apart_blocks(func, true, apart_in_block);
+	if (ir_may_have_regions(func))
+		ir_find_regions(func);
 	for (uint32_t i = 0; i < limit; i++) {
 		uint32_t start = func->order[i];
 		part.inside = arena_array(func->arena, bool, func->blocks.count);
@@ -361,7 +359,14 @@ bool ir_keep_together(struct ir_func *func)
 		for (uint32_t k = 0; k < part.count; k++)
 			taken[part.blocks[k]] = true;
 		taken[start] = true;
-		add_copy(func, &part, known);
+		part.votes = arena_array(func->arena, bool, func->blocks.count);
+		for (uint32_t k = 0; k < part.count; k++)
+			part.votes[part.blocks[k]] = is_vote(func, &part, part.blocks[k], known);
+		part.votes[start] = true;
+		bool rounds = ir_rounds_pay(func, &part, known, apart_in_block);
+		const uint32_t *fast = add_copy(func, &part);
+		if (rounds)
+			ir_add_rounds(func, &part, fast);
 		count++;
 	}
 	return count;

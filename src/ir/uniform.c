@@ -90,7 +90,8 @@ static struct ir_shape counting(const struct ir_func *func, bool linear, int64_t
 
 static struct lanes lanes_of(const struct ir_func *func)
 {
-	return (struct lanes){ func->width, func->lanes };
+	const uint32_t *block = func->options.block;
+	return (struct lanes){ func->width, func->whole_block && block[0] ? block[0] * block[1] * block[2] : func->lanes };
 }
 
 static struct ir_shape tid_shape(const struct ir_func *func, unsigned axis)
@@ -98,6 +99,12 @@ static struct ir_shape tid_shape(const struct ir_func *func, unsigned axis)
 	const uint32_t *block = func->options.block;
 	if (func->lanes == 1)
 		return range(IR_UNIFORM, 0, 0, 1023);
+	if (func->whole_block && block[0] > 1 && block[1] * block[2] == 1 && !axis) {
+		struct ir_shape s = range(IR_AFFINE, 1, 0, block[0] - 1);
+		s.linear = true;
+		s.zeros = 10; /* it begins with 0, which is a multiple of whatever a block may have */
+		return s;
+	}
 	if (func->whole_block && block[0])
 		return range(block[axis] == 1 ? IR_UNIFORM : IR_VARYING, 0, 0, block[axis] - 1);
 	if (!block[0])
@@ -684,8 +691,8 @@ static void mark_joins(struct uniform *u, uint32_t branch)
 static void visit_end(struct uniform *u, uint32_t block)
 {
 	struct ir_block *b = &u->func->blocks.data[block];
-	if (b->end == IR_END_VOTE && !u->func->whole_block)
-		return; /* the group goes one way; groups may go different ones */
+	if ((b->end == IR_END_VOTE && !u->func->whole_block) || b->end == IR_END_ALL)
+		return; /* the group goes one way; groups may go different ones. The block goes one way */
 	if (b->divergent || b->condition == IR_NONE || value_shape(u->func, b->condition).kind == IR_UNIFORM)
 		return;
 	b->divergent = true;

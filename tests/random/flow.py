@@ -113,6 +113,30 @@ class Flow(Writer):
         self.emit(f'bra.uni {again}')
         self.place(end)
 
+    def statement_grid_loop(self, context):
+        """As a loop over the grid: threads go on by far more than there are, as long as their numbers allow; several in a row now and then."""
+        i, q, end = self.temporary('r'), self.temporary('p'), self.label()
+        self.emit(f'mov.u32 {i}, {self.pick(["%tid_", "%tid_", "%gtid"])}')
+        step = 16 * self.program.threads + self.pick([0, 0, 32, 5])
+        limit = step * self.rng.randint(0, 3) + self.rng.randint(0, self.program.threads + 8)
+        inner = self.free(context, loops=context.loops + 1)
+        straight = [self.statement_assign, self.statement_lop3] + ([self.statement_gather, self.statement_atomic, self.statement_shared_atomic]
+                                                                   if self.program.options.memory else [])
+        self.emit(f'setp.ge.s32 {q}, {i}, {limit}')
+        self.emit(f'@{q} bra {end}')
+        for _ in range(self.pick([1, 1, 2])):
+            again = self.label()
+            self.place(again)
+            self.counters.append(i)
+            for _ in range(self.rng.randint(1, 3)):
+                self.pick(straight)(inner)
+            self.counters.pop()
+            self.emit(f'add.s32 {i}, {i}, {step}')
+            self.emit(f'setp.lt.s32 {q}, {i}, {limit}')
+            self.emit(f'@{q} bra {again}')
+            limit += self.pick([0, step])
+        self.place(end)
+
     def statement_jump(self, context):
         """Out of, or on in, any of the loops around."""
         self.emit(f'@{self.pick(["", "!"])}{self.condition(context)} bra {self.pick(context.jumps)}')

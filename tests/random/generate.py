@@ -61,7 +61,7 @@ class Body(Straight, Flow, Memory, Warp):
             table.append((self.statement_call, 4))
         table.append((self.statement_index, 3))
         if self.is_kernel and context.block:
-            table.append((self.statement_uniform, 8))
+            table += [(self.statement_uniform, 8), (self.statement_grid_loop, 3)]
             if nest and context.loops < 2:
                 table += [(self.statement_uniform_if, 5), (self.statement_uniform_loop, 5)]
             if o.memory:

@@ -65,6 +65,33 @@ static void test_grid_loop(void **state)
 	free(llvm);
 }
 
+/* ---- round by round for the block (src/ir/rounds.c) ---------------------------------------------------------------------------- */
+
+/* Between barriers, and where a round leads far on: by a number that the grid gives, or a large one. Each vote of the block is one of a group too. */
+static void test_rounds(void **state)
+{
+	(void)state;
+#define COUNT(STEP) HEAD ".shared .b32 sum;\nmov.u32 %r4, %nctaid.x;\nshl.b32 %r4, %r4, 8;\nbar.sync 0;\n"                                      \
+		GRID(STEP, "ld.global.u32 %r5, [%rd7];\nred.shared.add.u32 [sum], %r5;\n") "bar.sync 0;\n" TAIL
+	char *ir = dump(COUNT("%r4"), shape(256, 1, 0), "ir");
+	assert_int_equal(count(ir, "    vote all"), 2);
+	assert_int_equal(count(ir, "    vote "), 2 + 2 + 1); /* … and two that the switch leads to; the fast copy has one more, in its loop */
+	assert_int_equal(count(ir, "    switch"), 1);
+	assert_true(strstr(ir, " region 5")); /* before, between, the loop, behind; where all meet that do not agree */
+	free(ir);
+	ir = dump(COUNT("8192"), shape(256, 1, 0), "ir");
+	assert_int_equal(count(ir, "    vote all"), 2);
+	free(ir);
+	/* nearer rounds are in the caches anyway; one warp has nobody to take turns with */
+	ir = dump(COUNT("256"), shape(256, 1, 0), "ir");
+	assert_int_equal(count(ir, "    vote all"), 0);
+	free(ir);
+	ir = dump(COUNT("%r4"), shape(32, 1, 0), "ir");
+	assert_int_equal(count(ir, "    vote all"), 0);
+	free(ir);
+#undef COUNT
+}
+
 /* Elements by their number: without a mask but in one group, also where a row and a column are asked for together. */
 static void test_guard(void **state)
 {
@@ -161,7 +188,7 @@ static void test_flipped_lanes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_scattered_rounds), cmocka_unit_test(test_vector_rounds), cmocka_unit_test(test_grid_loop),
+		cmocka_unit_test(test_scattered_rounds), cmocka_unit_test(test_vector_rounds), cmocka_unit_test(test_grid_loop), cmocka_unit_test(test_rounds),
 		cmocka_unit_test(test_guard), cmocka_unit_test(test_no_vote), cmocka_unit_test(test_exits), cmocka_unit_test(test_pairs),
 		cmocka_unit_test(test_flipped_lanes),
 	};
