@@ -47,6 +47,12 @@ static bool lane_bits(struct ir_shape a, unsigned lanes, bool of_chunk, unsigned
 	return *bits <= zeros;
 }
 
+bool ir_lanes_carry_nothing(struct ir_shape s, struct lanes lanes)
+{
+	unsigned bits;
+	return lane_bits(s, s.linear ? lanes.all : lanes.width, !s.linear, &bits);
+}
+
 static void set(struct ir_shape *s, enum ir_shape_kind kind, int64_t stride, bool linear, unsigned zeros)
 {
 	s->kind = kind;

@@ -10,6 +10,8 @@ struct lanes {
 
 /* How many low bits of a number that a group begins with are known to be 0. */
 unsigned ir_low_zeros(struct ir_shape s);
+/* Do the lanes' steps leave the bits alone above those that the first lane has free for them? Then the number wraps in no lane. */
+bool ir_lanes_carry_nothing(struct ir_shape s, struct lanes lanes);
 /* Each sets the kind, stride and so on of `s`, which has its range already, where it knows better than "varying". */
 bool ir_shape_and(struct ir_shape a, struct ir_shape b, struct lanes lanes, struct ir_shape *s);
 bool ir_shape_or(struct ir_shape a, struct ir_shape b, struct lanes lanes, struct ir_shape *s); /* and of xor */

@@ -308,7 +308,7 @@ bool ir_stride_is_far(int64_t stride)
 }
 
 /* A value of `from` bits read as signed or not, as one of more bits. */
-static struct ir_shape shape_widened(struct ir_shape a, unsigned from, bool is_signed)
+static struct ir_shape shape_widened(struct ir_shape a, unsigned from, bool is_signed, struct lanes lanes)
 {
 	if (a.low < lowest(from) || a.high > highest(from)) { /* of a wider register: its low bits are meant */
 		a.low = lowest(from);
@@ -322,11 +322,11 @@ static struct ir_shape shape_widened(struct ir_shape a, unsigned from, bool is_s
 	if (!is_signed && a.low < 0) {
 		a.low = 0;
 		a.high = from >= 63 ? INT64_MAX : (INT64_C(1) << from) - 1;
-		if (a.kind == IR_AFFINE && a.stride)
+		if (a.kind == IR_AFFINE && a.stride && !ir_lanes_carry_nothing(a, lanes))
 			a.kind = IR_VARYING; /* 0xffffffff, 0, 1 …: lane 0 below zero is common */
 		return a;
 	}
-	if (a.kind == IR_AFFINE && a.stride && is_whole_range(a, from)) {
+	if (a.kind == IR_AFFINE && a.stride && is_whole_range(a, from) && !ir_lanes_carry_nothing(a, lanes)) {
 		if (ir_stride_is_far(a.stride))
 			a.kind = IR_VARYING;
 		a.exact = false; /* a wrap inside a chunk would be 2^31 elements away */
@@ -357,7 +357,7 @@ static bool type_is_signed(enum ptx_type type)
 	return type >= PTX_S8 && type <= PTX_S64;
 }
 
-static struct ir_shape shape_converted(const struct ptx_form *form, struct ir_shape a, unsigned bits)
+static struct ir_shape shape_converted(const struct ptx_form *form, struct ir_shape a, unsigned bits, struct lanes lanes)
 {
 	enum ptx_type to = form->types[0], from = form->type_count > 1 ? form->types[1] : form->types[0];
 	struct ir_shape generic = shape_pure(&a, 1, bits);
@@ -370,7 +370,7 @@ static struct ir_shape shape_converted(const struct ptx_form *form, struct ir_sh
 			generic.low = a.low, generic.high = a.high;
 		return generic;
 	}
-	return shape_widened(a, ptx_type_bits(from), type_is_signed(from));
+	return shape_widened(a, ptx_type_bits(from), type_is_signed(from), lanes);
 }
 
 /* cvta.local adds the thread's own window, cvta.to.local takes it away. */
@@ -460,8 +460,8 @@ static struct ir_shape shape_result(struct uniform *u, const struct ir_inst *ins
 	case SHAPE_mulwide:
 	case SHAPE_madwide: {
 		unsigned half = ptx_type_bits(type);
-		struct ir_shape product = shape_product(shape_widened(a[0], half, type_is_signed(type)),
-							shape_widened(a[1], half, type_is_signed(type)), bits);
+		struct ir_shape product = shape_product(shape_widened(a[0], half, type_is_signed(type), lanes_of(u->func)),
+							shape_widened(a[1], half, type_is_signed(type), lanes_of(u->func)), bits);
 		return row->shape == SHAPE_mulwide ? product : shape_sum(product, a[2], 1, bits);
 	}
 	case SHAPE_shl:
@@ -471,7 +471,7 @@ static struct ir_shape shape_result(struct uniform *u, const struct ir_inst *ins
 	case SHAPE_neg:
 		return shape_sum(range(IR_UNIFORM, 0, 0, 0), a[0], -1, bits);
 	case SHAPE_cvt:
-		return shape_converted(in->form, a[0], bits);
+		return shape_converted(in->form, a[0], bits, lanes_of(u->func));
 	case SHAPE_select:
 		if (a[2].kind == IR_UNIFORM)
 			return join(a[0], a[1]);
