@@ -154,7 +154,7 @@ static struct address resolve(struct emitter *e, const struct ptx_operand *op, e
 	space = base_space(e, base, space);
 	if (e->target->hooks) {
 		LLVMValueRef p = e->target->hooks->pointer(e, base, read_base_register(e, base, e->piece), space, offset);
-		return (struct address){ ADDRESS_ONE, p, 0, access_bytes, 0 };
+		return (struct address){ .kind = ADDRESS_ONE, .pointer = p, .align = access_bytes };
 	}
 	int64_t window_stride = space == PTX_SPACE_LOCAL && e->lanes > 1 ? (int64_t)align_up(e->ir->local_bytes, 16) : 0;
 	bool lanes = e->piece == PIECE_CHUNK && e->lanes > 1;
@@ -169,13 +169,21 @@ static struct address resolve(struct emitter *e, const struct ptx_operand *op, e
 		if (offset)
 			a = add64(e, a, i64_of(e, (uint64_t)offset));
 		int64_t stride = lanes ? (shape.kind == IR_AFFINE ? shape.stride : 0) + window_stride : 0;
-		return (struct address){ stride ? ADDRESS_STRIDED : ADDRESS_ONE, to_pointer(e, a), stride, access_bytes, 0 };
+		return (struct address){ .kind = stride ? ADDRESS_STRIDED : ADDRESS_ONE, .pointer = to_pointer(e, a), .stride = stride,
+					 .align = access_bytes };
 	}
 	LLVMValueRef a = read_base_register(e, base, PIECE_CHUNK), window = window_of(e, space);
 	if (any_order && shape.flip && shape.stride == access_bytes && !window_stride && space != PTX_SPACE_SHARED_CLUSTER) {
 		a = LLVMBuildExtractElement(e->b, a, lane_number(e, shape.flip), "");
 		a = window ? add64(e, a, window) : a;
-		return (struct address){ ADDRESS_STRIDED, to_pointer(e, add64(e, a, i64_of(e, (uint64_t)offset))), shape.stride, access_bytes, shape.flip };
+		a = add64(e, a, i64_of(e, (uint64_t)offset));
+		return (struct address){ .kind = ADDRESS_STRIDED, .pointer = to_pointer(e, a), .stride = shape.stride, .align = access_bytes,
+					 .flip = shape.flip };
+	}
+	struct address address = { .kind = ADDRESS_LANES, .align = access_bytes };
+	if (space == PTX_SPACE_SHARED && is_narrow(base)) {
+		address.window = window;
+		address.offsets = LLVMBuildTrunc(e->b, add64(e, a, kbits(e, 64, (uint64_t)offset)), LLVMVectorType(int_type(e, 32), e->w), "");
 	}
 	if (space == PTX_SPACE_SHARED_CLUSTER)
 		a = cluster_offset(e, a);
@@ -185,7 +193,8 @@ static struct address resolve(struct emitter *e, const struct ptx_operand *op, e
 	}
 	if (offset)
 		a = add64(e, a, kbits(e, 64, (uint64_t)offset));
-	return (struct address){ ADDRESS_LANES, to_pointer(e, a), 0, access_bytes, 0 };
+	address.pointer = to_pointer(e, a);
+	return address;
 }
 
 /* The lanes that take part and whose address is no multiple of the access's size: i1 or <w x i1>. */
@@ -269,6 +278,7 @@ static LLVMValueRef plain_load(struct emitter *e, LLVMTypeRef type, LLVMValueRef
 	LLVMValueRef v = LLVMBuildLoad2(e->b, type, pointer, "");
 	LLVMSetAlignment(v, align);
 	LLVMSetVolatile(v, is_volatile);
+	fission_mark_access(e, v, true);
 	return v;
 }
 
@@ -277,6 +287,7 @@ static void plain_store(struct emitter *e, LLVMValueRef value, LLVMValueRef poin
 	LLVMValueRef v = LLVMBuildStore(e->b, value, pointer);
 	LLVMSetAlignment(v, align);
 	LLVMSetVolatile(v, is_volatile);
+	fission_mark_access(e, v, true);
 }
 
 static LLVMValueRef or_scratch(struct emitter *e, LLVMValueRef condition, LLVMValueRef pointer)
@@ -309,8 +320,10 @@ static bool is_known_few(struct emitter *e)
 /* ptr of one lane, the scratch place where it takes no part */
 static LLVMValueRef safe_pointer(struct emitter *e, struct address address, LLVMValueRef safe_lanes, unsigned lane)
 {
+	if (address.kind == ADDRESS_LANES && safe_lanes == address.pointer)
+		return lane_pointer(e, address, lane);
 	if (address.kind == ADDRESS_LANES)
-		return LLVMBuildExtractElement(e->b, is_known(e->mask) ? address.pointer : safe_lanes, lane_number(e, lane), "");
+		return LLVMBuildExtractElement(e->b, safe_lanes, lane_number(e, lane), "");
 	LLVMValueRef at = LLVMConstInt(int_type(e, 64), (uint64_t)address.stride * lane, 0);
 	LLVMValueRef p = LLVMBuildGEP2(e->b, int_type(e, 8), address.pointer, &at, 1, "");
 	return or_scratch(e, e->mask ? LLVMBuildExtractElement(e->b, e->mask, lane_number(e, lane), "") : NULL, p);

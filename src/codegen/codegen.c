@@ -56,6 +56,13 @@ LLVMValueRef intrinsic(struct emitter *e, const char *name, LLVMValueRef const *
 	return LLVMBuildCall2(e->b, type, f, (LLVMValueRef *)arguments, count, "");
 }
 
+LLVMValueRef machine_intrinsic(struct emitter *e, const char *name, LLVMValueRef const *arguments, unsigned count)
+{
+	unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+	LLVMTypeRef type = LLVMIntrinsicGetType(e->context, id, NULL, 0);
+	return LLVMBuildCall2(e->b, type, LLVMGetIntrinsicDeclaration(e->module, id, NULL, 0), (LLVMValueRef *)arguments, count, "");
+}
+
 LLVMValueRef intrinsic1(struct emitter *e, const char *name, LLVMValueRef a)
 {
 	return intrinsic(e, name, &a, 1);

@@ -101,6 +101,7 @@ LLVMValueRef arg_uniform(struct emitter *e, const struct ptx_operand *op, enum p
 /* Calls an overloaded LLVM intrinsic on the type of the first argument ("llvm.ctpop"). */
 LLVMValueRef intrinsic(struct emitter *e, const char *name, LLVMValueRef const *arguments, unsigned count);
 LLVMValueRef intrinsic1(struct emitter *e, const char *name, LLVMValueRef a);
+LLVMValueRef machine_intrinsic(struct emitter *e, const char *name, LLVMValueRef const *arguments, unsigned count); /* one that is not overloaded */
 LLVMValueRef intrinsic2(struct emitter *e, const char *name, LLVMValueRef a, LLVMValueRef b);
 LLVMValueRef intrinsic3(struct emitter *e, const char *name, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c);
 LLVMValueRef select_(struct emitter *e, LLVMValueRef condition, LLVMValueRef yes, LLVMValueRef no);
@@ -129,6 +130,7 @@ struct address {
 	int64_t stride;        /* STRIDED: bytes between lanes */
 	unsigned align;        /* bytes that pointer is known to be a multiple of (at least the access size, PTX 5.x) */
 	unsigned flip;         /* STRIDED: the lane is at the place of lane ^ flip (ir/bits.c); only of emit_address_in_any_order() */
+	LLVMValueRef window, offsets; /* LANES in shared memory: the same as an i64 and <w x i32>, unsigned; NULL: not known so */
 };
 LLVMValueRef local_window(struct emitter *e); /* i64 piece: where each lane's own local memory starts */
 /* Resolves [a+offset] in `space` to generic host pointers: shared and local windows added, parameters found. */

@@ -304,7 +304,7 @@ static void emit_try_cancel(struct emitter *e, const struct ptx_instruction *in)
 		LLVMValueRef size = special_register(e, SREG_cluster_nctarank, 0);
 		LLVMValueRef all = sub_(e, shl_(e, kbits(e, 32, 1), size), kbits(e, 32, 1));
 		c.response = entry_alloca(e, LLVMVectorType(i32, 4), "response");
-		c.bulk.from = (struct address){ ADDRESS_ONE, c.response, 0, 16, 0 };
+		c.bulk.from = (struct address){ .kind = ADDRESS_ONE, .pointer = c.response, .align = 16 };
 		c.bulk.size = kbits(e, 32, 16);
 		c.bulk.blocks = resize(e, all, 16, false);
 	}

@@ -8,7 +8,6 @@
 #include "codegen/arith.h"
 #include "codegen/group.h"
 #include "codegen/target.h"
-#include "codegen/target.h"
 #include "isa_emit.h"
 
 enum shuffle_mode { SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_BFLY, SHUFFLE_IDX };
@@ -133,10 +132,8 @@ static const char *permute_name(struct emitter *e)
 
 static LLVMValueRef permute(struct emitter *e, const char *name, LLVMValueRef v, LLVMValueRef index)
 {
-	unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
 	LLVMValueRef arguments[] = { v, index };
-	LLVMTypeRef type = LLVMIntrinsicGetType(e->context, id, NULL, 0);
-	return LLVMBuildCall2(e->b, type, LLVMGetIntrinsicDeclaration(e->module, id, NULL, 0), arguments, 2, "");
+	return machine_intrinsic(e, name, arguments, 2);
 }
 
 static LLVMValueRef gather_permuted(struct emitter *e, const char *name, LLVMValueRef const *values, LLVMValueRef j)

@@ -18,7 +18,7 @@
 
 enum {
 	REMAKE_COST = 6,
-	APART_MOST = 600 /* instructions times chunks of all groups of a region */
+	APART_MOST = 600 /* instructions, in chunks, of all groups of a region */
 };
 
 struct need {
@@ -250,6 +250,19 @@ LLVMValueRef *fission_home(struct emitter *e, uint32_t value)
 			slots[e->chunks + c] = context_at(e, home->offset + e->chunks * vector + c * scalar);
 	}
 	return slots;
+}
+
+/* Says so to LLVM, so that what a region has read stays known while its groups write what lives across. */
+void fission_mark_access(struct emitter *e, LLVMValueRef access, bool of_program)
+{
+	if (!fission_context_bytes(e))
+		return;
+	LLVMMetadataRef domain = LLVMMDStringInContext2(e->context, "dragoman", 8), name = LLVMMDStringInContext2(e->context, "contexts", 8);
+	domain = LLVMMDNodeInContext2(e->context, &domain, 1);
+	LLVMMetadataRef scope[] = { name, domain }, list = LLVMMDNodeInContext2(e->context, scope, 2);
+	list = LLVMMDNodeInContext2(e->context, &list, 1);
+	const char *kind = of_program ? "noalias" : "alias.scope";
+	LLVMSetMetadata(access, LLVMGetMDKindIDInContext(e->context, kind, (unsigned)strlen(kind)), LLVMMetadataAsValue(e->context, list));
 }
 
 /* ---- which values live across -------------------------------------------------------------------------------------- */
@@ -519,10 +532,9 @@ static LLVMValueRef group_context(struct emitter *e)
 	return LLVMBuildGEP2(e->b, int_type(e, 8), all, &at, 1, "context");
 }
 
-/* Is the branch decided by the number of the group: a comparison of an index along the lanes with a constant? */
-static bool is_known_by_group(struct emitter *e, const struct ir_block *b)
+/* Is it decided by the number of the group: a comparison of an index along the lanes with a constant? */
+static bool is_known_by_group(struct emitter *e, const struct ir_inst *inst)
 {
-	const struct ir_inst *inst = b->condition == IR_NONE ? NULL : definition(e, b->condition);
 	bool index = false, constant = false;
 	if (!inst || inst->op != IR_PTX || inst->ptx->form->row->opcode_id != OP_setp || inst->ptx->operand_count != 3)
 		return false;
@@ -544,19 +556,45 @@ static uint32_t count_groups(struct emitter *e)
 	return (block[0] * block[1] * block[2] + e->lanes - 1) / e->lanes;
 }
 
-/* Small regions where that is so (the rounds of a reduction) have code for each group: most of it comes to nothing. */
-static bool groups_are_apart(struct emitter *e, uint32_t region)
+static bool writes_memory(struct emitter *e, uint32_t region)
 {
-	size_t insts = 0;
-	bool known = false;
 	for (uint32_t i = 0; i < e->ir->order_count; i++) {
 		const struct ir_block *b = &e->ir->blocks.data[e->ir->order[i]];
-		if (b->region != region)
-			continue;
-		insts += b->insts.count;
-		known |= is_known_by_group(e, b);
+		for (size_t j = 0; b->region == region && j < b->insts.count; j++)
+			if (b->insts.data[j].op == IR_PTX && !(b->insts.data[j].ptx->form->row->flags & (ISA_PURE | ISA_BARRIER)) &&
+			    b->insts.data[j].ptx->form->row->opcode_id != OP_ld)
+				return true;
 	}
-	return known && e->ir->options.block[0] && insts * e->chunks * count_groups(e) <= APART_MOST;
+	return false;
+}
+
+/* What the instruction adds to code for each group: nothing where the group decides it, and where nobody writes what the block agrees on
+ * is there once. */
+static size_t cost_apart(struct emitter *e, const struct ir_inst *inst, bool writes)
+{
+	bool once = !writes && inst->def_count && inst->mode == IR_MODE_ONCE;
+	for (unsigned d = 0; d < inst->def_count; d++)
+		once &= e->ir->values.data[inst->defs[d].value].block_uniform;
+	if (is_known_by_group(e, inst))
+		return 0;
+	return once ? 1 : (size_t)(inst->mode == IR_MODE_ONCE ? 1 : e->chunks) * count_groups(e);
+}
+
+/* Small regions where that is so (the rounds of a reduction, sums over the warps before one's own) have code for each group: most of it comes
+ * to nothing. */
+static bool groups_are_apart(struct emitter *e, uint32_t region)
+{
+	size_t cost = 0;
+	bool known = false, writes = writes_memory(e, region);
+	for (uint32_t i = 0; i < e->ir->order_count && e->ir->options.block[0]; i++) {
+		const struct ir_block *b = &e->ir->blocks.data[e->ir->order[i]];
+		for (size_t j = 0; b->region == region && j < b->insts.count; j++) {
+			cost += cost_apart(e, &b->insts.data[j], writes);
+			known |= is_known_by_group(e, &b->insts.data[j]);
+		}
+		known |= b->region == region && b->condition != IR_NONE && is_known_by_group(e, definition(e, b->condition));
+	}
+	return known && cost <= APART_MOST;
 }
 
 void fission_begin_region(struct emitter *e, uint32_t region)

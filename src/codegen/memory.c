@@ -35,9 +35,24 @@ static LLVMValueRef pointer_plus(struct emitter *e, LLVMValueRef pointer, int64_
 struct address address_plus(struct emitter *e, struct address address, int64_t bytes)
 {
 	address.pointer = pointer_plus(e, address.pointer, bytes);
+	if (address.window && bytes)
+		address.window = add_(e, address.window, LLVMConstInt(LLVMTypeOf(address.window), (uint64_t)bytes, true));
 	while (bytes && address.align > 1 && bytes % address.align)
 		address.align /= 2;
 	return address;
+}
+
+/* From 32-bit offsets two lanes are one move out of the vector, a move and a shift; from pointers each is a move, and half of them a shuffle. */
+static LLVMValueRef lane_of_window(struct emitter *e, struct address address, unsigned lane)
+{
+	LLVMTypeRef i64 = LLVMInt64TypeInContext(e->context);
+	LLVMValueRef pairs = LLVMBuildBitCast(e->b, address.offsets, LLVMVectorType(i64, e->w / 2), "pairs"), offset = lane_get(e, pairs, lane / 2);
+	if (lane % 2)
+		offset = LLVMBuildLShr(e->b, offset, LLVMConstInt(i64, 32, false), "");
+	else
+		offset = LLVMBuildAnd(e->b, offset, LLVMConstInt(i64, UINT32_MAX, false), "");
+	LLVMValueRef window = LLVMBuildIntToPtr(e->b, address.window, LLVMPointerTypeInContext(e->context, 0), "");
+	return LLVMBuildGEP2(e->b, LLVMInt8TypeInContext(e->context), window, &offset, 1, "");
 }
 
 LLVMValueRef lane_pointer(struct emitter *e, struct address address, unsigned lane)
@@ -46,7 +61,7 @@ LLVMValueRef lane_pointer(struct emitter *e, struct address address, unsigned la
 	case ADDRESS_STRIDED:
 		return pointer_plus(e, address.pointer, address.stride * lane);
 	case ADDRESS_LANES:
-		return lane_get(e, address.pointer, lane);
+		return address.offsets && e->w > 1 ? lane_of_window(e, address, lane) : lane_get(e, address.pointer, lane);
 	default:
 		return address.pointer;
 	}

@@ -156,5 +156,6 @@ bool fission_begin_groups(struct emitter *e, uint32_t copy); /* the region's cod
 void fission_end_region(struct emitter *e);
 void fission_reduce(struct emitter *e, LLVMValueRef bits); /* bar.red: the lanes' predicates join the block's */
 uint32_t fission_context_bytes(struct emitter *e);
+void fission_mark_access(struct emitter *e, LLVMValueRef access, bool of_program); /* the program's memory is never a context */
 
 #endif

@@ -53,6 +53,7 @@ bool target_init(struct target *target, const struct compile_options *options)
 		/* 256-bit registers with mask registers: no lower clock, and half the lanes to waste when lanes part */
 		target->width = 8;
 	}
+	target->byte_sums = has_feature(target, "avx2") && !has_feature(target, "avx512vpopcntdq");
 	if (options->vector)
 		target->width = options->vector;
 	return true;

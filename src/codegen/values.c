@@ -40,6 +40,7 @@ static LLVMValueRef load_slot(struct emitter *e, uint32_t value, LLVMValueRef sl
 {
 	LLVMTypeRef type = slot_type(e, value, vector);
 	LLVMValueRef v = LLVMBuildLoad2(e->b, type, slot, "");
+	fission_mark_access(e, v, false);
 	if (type == stored_type(e, value, vector))
 		return v;
 	return LLVMBuildICmp(e->b, LLVMIntSLT, v, LLVMConstNull(type), "");
@@ -50,7 +51,7 @@ static void store_slot(struct emitter *e, uint32_t value, LLVMValueRef slot, LLV
 	LLVMTypeRef type = slot_type(e, value, vector);
 	if (type != stored_type(e, value, vector))
 		v = LLVMBuildSExt(e->b, v, type, "");
-	LLVMBuildStore(e->b, v, slot);
+	fission_mark_access(e, LLVMBuildStore(e->b, v, slot), false);
 }
 
 static LLVMValueRef *make_value_slots(struct emitter *e, uint32_t value)

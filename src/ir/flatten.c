@@ -567,7 +567,7 @@ static uint32_t last_load_of_all(const struct walk *w, uint32_t barrier)
 	uint32_t last = IR_NONE, i = barrier + 1;
 	if (w->f->func->options.in_step || in->operand_count != 1 || in->operands[0].kind != PTX_OP_IMMEDIATE || ptx_has(in->form, MOD_arrive))
 		return IR_NONE;
-	for (; i < function->instruction_count && i < barrier + NEAR && w->block_at[i] == IR_NONE; i++) {
+	for (; i < function->instruction_count && i < (load ? last : barrier) + NEAR && w->block_at[i] == IR_NONE; i++) {
 		in = &function->instructions[i];
 		if (is_load_of_all(in)) {
 			load = in;

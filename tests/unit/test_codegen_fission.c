@@ -142,6 +142,27 @@ static void test_conditions_are_remade(void **state)
 	outcome_fini(&o);
 }
 
+/* Each warp adds up what the warps before it have: one load a place for the whole block, and no comparison is left in the code. All places are
+ * read before any warp goes on, so that nothing is written in between (flatten.c); that the contexts are is known to be no matter. */
+static void test_sums_over_warps(void **state)
+{
+	(void)state;
+	char text[4000], *at = text + snprintf(text, sizeof text, "%s", HEAD "ld.global.u32 %r5, [%rd4];\nst.shared.u32 [%r4], %r5;\nbar.sync 0;\n"
+							       "mov.u32 %r6, 0;\nmov.u32 %r7, 0;\n");
+	for (int i = 0; i < 8; i++)
+		at += sprintf(at, "ld.shared.u32 %%r8, [s+%d];\nadd.u32 %%r6, %%r6, %%r8;\nsetp.gt.u32 %%p1, %%r2, %d;\n"
+				  "selp.b32 %%r9, %%r8, 0, %%p1;\nadd.u32 %%r7, %%r7, %%r9;\n", 4 * i, 32 * i + 31);
+	sprintf(at, "%s", "and.b32 %r10, %r5, 255;\nshl.b32 %r10, %r10, 2;\nmov.u32 %r11, s;\nadd.u32 %r10, %r10, %r11;\nadd.u32 %r7, %r7, %r5;\n"
+			  "st.shared.u32 [%r10], %r7;\nbar.sync 0;\nld.shared.u32 %r5, [%r4];\nadd.u32 %r5, %r5, %r6;\nst.global.u32 [%rd5], %r5;\n" TAIL);
+	struct outcome o = compile(text, shape(256));
+	const char *second = strstr(strstr(o.ir, "bar.sync") + 1, "bar.sync");
+	assert_int_equal(count(o.ir, "ld.shared"), 9);
+	assert_int_equal(count(second, "ld.shared"), 1);
+	assert_int_equal(count(o.llvm, " select "), 0);
+	assert_in_range(count(o.llvm, "load i32, ptr"), 8, 16); /* and what lives across */
+	outcome_fini(&o);
+}
+
 /* A part reads what threads before it hold, the next one changes its own: one loop over the groups, the last one first, and what was read is
  * never in memory (src/ir/barrier.c). */
 #define SCAN(offset, past)                                                                                                \
@@ -273,7 +294,7 @@ int main(void)
 		cmocka_unit_test(test_reduction),    cmocka_unit_test(test_one_group),        cmocka_unit_test(test_fibers),
 		cmocka_unit_test(test_masks_end),    cmocka_unit_test(test_indices_are_small),
 		cmocka_unit_test(test_rounds_of_reductions), cmocka_unit_test(test_conditions_are_remade),
-		cmocka_unit_test(test_dropped_barriers), cmocka_unit_test(test_next_block_is_fetched),
+		cmocka_unit_test(test_sums_over_warps), cmocka_unit_test(test_dropped_barriers), cmocka_unit_test(test_next_block_is_fetched),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -81,7 +81,7 @@ static void test_joined_bits(void **state)
 	char *ir = dump(HEAD "and.b32 %r3, %r2, 31;\nshl.b32 %r4, %r1, 5;\nor.b32 %r5, %r4, %r3;\ncvt.s64.s32 %rd6, %r5;\nst.global.u64 [%rd5], %rd6;\n" TAIL,
 			shape(256, 1, 32), "ir");
 	assert_line(ir, "= or.b32", "affine 1 all over");
-	assert_line(ir, "= cvt.s64.s32", "affine 1 all over (address)");
+	assert_line(ir, "= cvt.s64.s32", "affine 1 all over  :"); /* a number too, as no lane has wrapped */
 	free(ir);
 	ir = dump(HEAD "and.b32 %r3, %r2, 31;\nshl.b32 %r4, %r1, 4;\nor.b32 %r5, %r4, %r3;\nst.global.u32 [%rd5], %r5;\n" TAIL, shape(256, 1, 32), "ir");
 	assert_line(ir, "= or.b32", "affine 1  :"); /* in chunks: a bit of the group's may be one of the lanes' */
@@ -202,13 +202,57 @@ static void test_handed_over(void **state)
 	}
 }
 
+/* Threads' numbers over a grid without a bound, unsigned as many write them: blocks begin at multiples, so no lane is behind 2^32. */
+static void test_unsigned_index(void **state)
+{
+	(void)state;
+	struct compile_options options = shape(256, 1, 32);
+	options.small_grid = false;
+	static const char *const text[] = { HEAD "mov.u32 %r3, %ctaid.x;\nshl.b32 %r3, %r3, 8;\nadd.u32 %r3, %r3, %r2;\n",
+					    HEAD "mad.lo.u32 %r3, %r1, 9, %r2;\n" };
+	static const char rest[] = "mul.wide.u32 %rd6, %r3, 4;\nadd.s64 %rd6, %rd2, %rd6;\nst.global.u32 [%rd6], %r2;\n" TAIL;
+	for (unsigned i = 0; i < 2; i++) {
+		char whole[2000];
+		snprintf(whole, sizeof whole, "%s%s", text[i], rest);
+		char *ir = dump(whole, options, "ir");
+		const char *index = strstr(strstr(ir, "= mul.wide.u32") + 1, "= mul.wide.u32"); /* behind the frame's */
+		assert_line(index, "= mul.wide.u32", i ? "varying" : "affine 4 all over");
+		free(ir);
+	}
+}
+
+/* Places in shared memory that lanes have from data: two are one move out of a vector, a shift and a move (src/codegen/memory.c). */
+static void test_scattered(void **state)
+{
+	(void)state;
+	char *llvm = dump(HEAD "ld.global.u32 %r3, [%rd4];\nand.b32 %r4, %r3, 1020;\nmov.u32 %r5, s;\nadd.u32 %r5, %r5, %r4;\n"
+			       "st.shared.u32 [%r5], %r3;\nld.shared.u32 %r6, [s+64];\nst.global.u32 [%rd5], %r6;\n" TAIL, shape(256, 1, 32), "llvm");
+	assert_int_equal(count(llvm, "= lshr i64"), 16);
+	assert_int_equal(count(llvm, "extractelement <8 x ptr>"), 0);
+	free(llvm);
+}
+
+static void test_counted_bits(void **state)
+{
+	(void)state;
+#ifdef __x86_64__
+	struct compile_options options = shape(256, 1, 32);
+	options.cpu = "x86-64-v3";
+	options.features = "+avx2,+popcnt";
+	char *llvm = dump(HEAD "ld.global.u32 %r3, [%rd4];\npopc.b32 %r3, %r3;\nst.global.u32 [%rd5], %r3;\n" TAIL, options, "llvm");
+	assert_int_equal(count(llvm, "call <8 x i32> @llvm.x86.avx2.pmadd.wd"), 4);
+	free(llvm);
+#endif
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lane_and_warp), cmocka_unit_test(test_zeros_in_loops), cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_joined_bits), cmocka_unit_test(test_warp_sum), cmocka_unit_test(test_rounded_down), cmocka_unit_test(test_jam),
 		cmocka_unit_test(test_wmma),
-		cmocka_unit_test(test_handed_over),
+		cmocka_unit_test(test_handed_over), cmocka_unit_test(test_unsigned_index), cmocka_unit_test(test_scattered),
+		cmocka_unit_test(test_counted_bits),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
