@@ -165,6 +165,8 @@ static bool meets_first(const struct ir_func *func, uint32_t block)
 {
 	for (int blocks = 0; block != IR_NONE && blocks < 8; blocks++) {
 		const struct ir_block *b = &func->blocks.data[block];
+		if (block == 1) /* the end */
+			return true;
 		for (size_t i = 0; i < b->insts.count; i++) {
 			uint32_t flags = b->insts.data[i].op == IR_PTX ? b->insts.data[i].ptx->form->row->flags : 0;
 			if (flags & (ISA_BARRIER | ISA_CONVERGENT))
@@ -305,63 +307,164 @@ static bool takes_lock(const struct ir_func *func, const struct ir_loop *loop)
 	return false;
 }
 
-/* Does it write what others may wait for: so that they see it at once, or behind a fence? */
-static bool is_signal(const struct ir_inst *inst, bool fences)
+/* Does it write, so that others see it at once, what they may wait for? */
+static bool is_signal(const struct ir_inst *inst)
 {
-	if (inst->op != IR_PTX || !(inst->ptx->form->row->flags & ISA_WRITES) || inst->ptx->form->space == PTX_SPACE_LOCAL ||
-	    inst->ptx->form->space == PTX_SPACE_PARAM)
+	if (inst->op != IR_PTX || !(inst->ptx->form->row->flags & ISA_WRITES))
 		return false;
 	const struct ptx_form *form = inst->ptx->form;
-	return fences || form->row->flags & ISA_ATOMIC || ptx_has(form, MOD_volatile) || ptx_has(form, MOD_relaxed) || ptx_has(form, MOD_release) ||
+	return form->row->flags & ISA_ATOMIC || ptx_has(form, MOD_volatile) || ptx_has(form, MOD_relaxed) || ptx_has(form, MOD_release) ||
 	       ptx_has(form, MOD_mmio);
 }
 
-static bool is_fence(const struct ir_inst *inst)
+static bool is_of_space(const struct ir_inst *inst, enum ptx_space space)
 {
-	return inst->op == IR_PTX && (inst->ptx->form->row->opcode_id == OP_membar || inst->ptx->form->row->opcode_id == OP_fence);
+	return inst->ptx->form->space == space || inst->ptx->form->space == PTX_SPACE_GENERIC || space == PTX_SPACE_GENERIC;
 }
 
-/* Does any thread write what a lane in the loop may wait for? A release within the loop is no better than one behind it: LLVM leads the lane
- * that is through with waiting straight out, and what it does on its way there is then done when all are out. */
-static bool has_signals(const struct ir_func *func, const struct ir_loop *loop)
+/* A signal for what the loop waits with? */
+static bool is_signal_for(const struct ir_func *func, const struct ir_loop *loop, const struct ir_inst *inst)
 {
-	bool fences = false, signals = false;
-	for (uint32_t i = 0; i < func->order_count; i++) {
+	if (!is_signal(inst) || is_waiting_read(func, loop, inst))
+		return false;
+	for (uint32_t i = loop->first; i <= loop->last; i++) {
 		const struct ir_block *b = &func->blocks.data[func->order[i]];
-		for (size_t j = 0; j < b->insts.count && !fences; j++)
-			fences = is_fence(&b->insts.data[j]);
-	}
-	for (uint32_t i = 0; i < func->order_count && !signals; i++) {
-		const struct ir_block *b = &func->blocks.data[func->order[i]];
-		for (size_t j = 0; j < b->insts.count && !signals; j++)
-			signals = is_signal(&b->insts.data[j], fences) && !is_waiting_read(func, loop, &b->insts.data[j]);
-	}
-	return signals;
-}
-
-/* Do some lanes come to the loop while others go another way, by a branch above it? */
-static bool entered_parted(const struct ir_func *func, const struct ir_loop *loop)
-{
-	for (uint32_t above = func->blocks.data[loop->header].idom; above != IR_NONE; above = func->blocks.data[above].idom) {
-		const struct ir_block *b = &func->blocks.data[above];
-		if (b->divergent && (b->ipdom == IR_NONE || func->blocks.data[b->ipdom].order > loop->last))
-			return true;
+		for (size_t j = 0; j < b->insts.count; j++) {
+			const struct ir_inst *wait = &b->insts.data[j];
+			if ((ir_waits_at_mbarrier(wait) || is_waiting_read(func, loop, wait)) && is_of_space(inst, wait->ptx->form->space))
+				return true;
+		}
 	}
 	return false;
 }
 
-/* The same, with a signal on the other way: it may be what they wait for. */
-static bool waits_across_branch(const struct ir_func *func, const struct ir_loop *loop)
+static const struct ptx_operand *address_of(const struct ir_inst *inst)
+{
+	for (unsigned i = 0; i < inst->ptx->operand_count; i++)
+		if (inst->ptx->operands[i].kind == PTX_OP_ADDRESS)
+			return &inst->ptx->operands[i];
+	return NULL;
+}
+
+static bool is_same_operand(const struct ptx_operand *a, const struct ptx_operand *b)
+{
+	if (a->kind != b->kind || a->part_count != b->part_count || a->offset != b->offset || a->component != b->component || a->negated != b->negated ||
+	    (a->kind == PTX_OP_SREG && a->sreg != b->sreg) || (a->kind == PTX_OP_IMMEDIATE && a->bits != b->bits) ||
+	    (a->kind == PTX_OP_SYMBOL && a->symbol != b->symbol))
+		return false;
+	for (unsigned i = 0; i < a->part_count; i++)
+		if (!is_same_operand(&a->parts[i], &b->parts[i]))
+			return false;
+	return true;
+}
+
+/* Are they the same number for a thread: one value, or made the same way? */
+static bool is_same_value(const struct ir_func *func, uint32_t a, uint32_t b, unsigned depth)
+{
+	if (a == b)
+		return true;
+	const struct ir_inst *first = a == IR_NONE || !depth ? NULL : defining_inst(func, a), *second = b == IR_NONE ? NULL : defining_inst(func, b);
+	if (!first || !second || first->op != IR_PTX || second->op != IR_PTX || first->ptx->form != second->ptx->form || first->ptx->guard ||
+	    second->ptx->guard || first->instance != second->instance || first->use_count != second->use_count ||
+	    !(first->ptx->form->row->flags & ISA_PURE || first->ptx->form->space == PTX_SPACE_PARAM) || first->def_count != 1 || second->def_count != 1)
+		return false;
+	for (unsigned i = 1; i < first->ptx->operand_count; i++)
+		if (!is_same_operand(&first->ptx->operands[i], &second->ptx->operands[i]))
+			return false;
+	for (unsigned u = 0; u < first->use_count; u++)
+		if (!is_same_value(func, first->uses[u].value, second->uses[u].value, depth - 1))
+			return false;
+	return true;
+}
+
+/* Do both write the very same place, as their addresses are made? */
+static bool is_same_place(const struct ir_func *func, const struct ir_inst *a, const struct ir_inst *b)
+{
+	enum { DEPTH = 8 };
+	const struct ptx_operand *to = address_of(a), *other = address_of(b);
+	if (!to || !other || to->offset != other->offset || to->parts[0].kind != other->parts[0].kind)
+		return false;
+	if (to->parts[0].kind == PTX_OP_SYMBOL)
+		return to->parts[0].symbol == other->parts[0].symbol && to->parts[0].offset == other->parts[0].offset;
+	for (unsigned u = 0; u < a->use_count; u++)
+		for (unsigned v = 0; v < b->use_count; v++)
+			if (a->uses[u].operand == &to->parts[0] && b->uses[v].operand == &other->parts[0])
+				return is_same_value(func, a->uses[u].value, b->uses[v].value, DEPTH);
+	return false;
+}
+
+/* Has the thread that writes `inst` written something there in front of the loop? Then whoever waited for that had it already: look-back scans
+ * tell of a part first and of the whole later. */
+static bool has_told_before(const struct ir_func *func, const struct ir_loop *loop, const struct ir_inst *inst)
+{
+	for (uint32_t i = 0; i < loop->first; i++) {
+		const struct ir_block *b = &func->blocks.data[func->order[i]];
+		for (size_t j = 0; j < b->insts.count; j++)
+			if (&b->insts.data[j] != inst && is_signal(&b->insts.data[j]) && is_same_place(func, &b->insts.data[j], inst))
+				return true;
+	}
+	return false;
+}
+
+/* Is the block in a loop around this one, and so behind it as well? */
+static bool is_around(const struct ir_func *func, const struct ir_loop *loop, uint32_t block)
+{
+	for (uint32_t l = loop->parent; l != IR_NONE; l = func->loops.data[l].parent)
+		if (func->blocks.data[block].order >= func->loops.data[l].first && func->blocks.data[block].order <= func->loops.data[l].last)
+			return true;
+	return false;
+}
+
+/* Are there signals for the loop that are given in it or behind it, or by the wave's other warp somewhere else? A release within the loop is no
+ * better than one behind it: LLVM leads the lane that is through with waiting straight out, and what it does on its way there is then
+ * done when all are out. */
+static bool has_signals(const struct ir_func *func, const struct ir_loop *loop)
+{
+	for (uint32_t i = 0; i < func->order_count; i++) {
+		const struct ir_block *b = &func->blocks.data[func->order[i]];
+		bool late = i >= loop->first || is_around(func, loop, func->order[i]);
+		late |= func->options.two_warps && !ir_dominates(func, func->order[i], loop->header);
+		for (size_t j = 0; j < b->insts.count && late; j++)
+			if (is_signal_for(func, loop, &b->insts.data[j]) && !has_told_before(func, loop, &b->insts.data[j]))
+				return true;
+	}
+	return false;
+}
+
+/* May some lanes leave the loop while others stay? */
+static bool is_left_apart(const struct ir_func *func, const struct ir_loop *loop)
+{
+	for (uint32_t i = loop->first; i <= loop->last; i++) {
+		const struct ir_block *b = &func->blocks.data[func->order[i]];
+		uint32_t meet = !b->divergent ? 0 : b->ipdom == IR_NONE ? func->order_count : func->blocks.data[b->ipdom].order;
+		meet = meet > loop->last || (b->divergent && meet <= i) ? loop->last + 1 : meet;
+		for (uint32_t k = i; k < meet; k++) { /* blocks that not all lanes come to, and the branch itself */
+			const struct ir_block *out = &func->blocks.data[func->order[k]];
+			for (uint32_t s = 0; s < out->succ_count; s++)
+				if (func->blocks.data[out->succs[s]].order < loop->first || func->blocks.data[out->succs[s]].order > loop->last)
+					return true;
+		}
+	}
+	return false;
+}
+
+/* Do some lanes come to the loop while others go another way, by a branch above it, on which there is a signal? With `behind`: or one behind
+ * the place where the ways meet again, if they do not wait for each other first? */
+static bool waits_across_branch(const struct ir_func *func, const struct ir_loop *loop, bool behind)
 {
 	for (uint32_t above = func->blocks.data[loop->header].idom; above != IR_NONE; above = func->blocks.data[above].idom) {
 		const struct ir_block *b = &func->blocks.data[above];
 		uint32_t meet = b->ipdom == IR_NONE ? func->order_count : func->blocks.data[b->ipdom].order;
-		for (uint32_t i = b->order + 1; i < meet && b->divergent && meet > loop->last; i++) {
+		if (!b->divergent || meet <= loop->last)
+			continue;
+		for (uint32_t i = b->order + 1; i < meet; i++) {
 			const struct ir_block *other = &func->blocks.data[func->order[i]];
 			for (size_t j = 0; j < other->insts.count && !ir_dominates(func, loop->header, func->order[i]); j++)
-				if (is_signal(&other->insts.data[j], false))
+				if (is_signal_for(func, loop, &other->insts.data[j]))
 					return true;
 		}
+		if (behind && !meets_first(func, b->ipdom) && has_signals(func, loop))
+			return true;
 	}
 	return false;
 }
@@ -382,7 +485,7 @@ static bool waits_apart_at_mbarrier(const struct ir_func *func, const struct ir_
 		for (size_t j = 0; j < b->insts.count && !waits; j++)
 			waits = ir_waits_at_mbarrier(&b->insts.data[j]);
 	}
-	return waits && (func->options.two_warps || (waits_across_branch(func, loop) && !entered_alone(func, loop)));
+	return waits && (func->options.two_warps || (waits_across_branch(func, loop, false) && !entered_alone(func, loop)));
 }
 
 const char *ir_find_apart(const struct ir_func *func)
@@ -394,8 +497,9 @@ const char *ir_find_apart(const struct ir_func *func)
 		memset(waiting, 0, func->values.count);
 		bool divergent = false;
 		bool waits = mark_waiting(func, loop, waiting) && exits_wait(func, loop, waiting, &divergent);
-		bool parted = (divergent || loop->divergent || entered_parted(func, loop)) && !entered_alone(func, loop);
-		if (waits && (two_warps || parted) && (takes_lock(func, loop) || has_signals(func, loop)))
+		bool lock = waits && takes_lock(func, loop), parted = waits && !entered_alone(func, loop);
+		parted = parted && ((is_left_apart(func, loop) && (lock || has_signals(func, loop))) || waits_across_branch(func, loop, true));
+		if (waits && (two_warps ? lock || has_signals(func, loop) : parted))
 			why = "lanes of a warp that wait for what another of them may do";
 		if (!why && waits_apart_at_mbarrier(func, loop))
 			why = "lanes of a warp that wait at an mbarrier for others of them";
@@ -427,7 +531,7 @@ bool ir_find_waiting(struct ir_func *func)
 		memset(waiting, 0, func->values.count);
 		bool divergent = false;
 		loop->waits = mark_waiting(func, loop, waiting) && exits_wait(func, loop, waiting, &divergent);
-		apart |= loop->waits && (divergent || loop->divergent || waits_across_branch(func, loop)) && !entered_alone(func, loop);
+		apart |= loop->waits && (divergent || loop->divergent || waits_across_branch(func, loop, false)) && !entered_alone(func, loop);
 		apart |= waits_apart_at_mbarrier(func, loop);
 	}
 	free(waiting);

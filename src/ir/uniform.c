@@ -421,6 +421,10 @@ static struct ir_shape shape_result(struct uniform *u, const struct ir_inst *ins
 			a[count++] = value_shape(u->func, inst->uses[i].value);
 	if (inst->one_lane && row->flags & ISA_ATOMIC)
 		return shape_of(u->func->whole_block ? IR_VARYING : IR_UNIFORM, bits);
+	/* What one lane tells the whole warp; it decides which way a warp goes that works in step, and no more is asked there. */
+	if (u->func->options.in_step && row->opcode_id == OP_shfl && ptx_has(in->form, MOD_idx) && count > 2 && a[1].kind == IR_UNIFORM &&
+	    is_constant(a[2]) && a[2].low == 31 && !u->func->whole_block)
+		return shape_of(IR_UNIFORM, bits);
 	if (row->flags & ISA_VARYING)
 		return shape_of(IR_VARYING, bits);
 	if (u->func->whole_block && differs_between_groups(in))

@@ -44,7 +44,7 @@ def check_warps(dragoman):
 def check_resumed(dragoman):
     """Only where threads wait for others of their wave are they resumed: in blocks of 1024 threads two warps share one."""
     wrong = []
-    large = {'padded_flag', 'padded_lock', 'padded_mbarrier', 'padded_numbered', 'padded_other', 'padded_reduced'}
+    large = {'padded_broadcast', 'padded_flag', 'padded_lock', 'padded_mbarrier', 'padded_numbered', 'padded_other', 'padded_reduced'}
     for block, wanted in (('64', {'padded_lock'}), ('1024', large)):
         text = run([dragoman, 'ptx', '--target', 'gfx90a', '--block', block, '--dump', 'ir', os.path.join(HERE, 'warps.ptx')])
         parts = re.split(r'^kernel (\w+):', text, flags=re.M)
