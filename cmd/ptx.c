@@ -306,8 +306,8 @@ static int set_option(struct request *request, int option)
 
 static int ptx(int argc, char **argv)
 {
-	const char *mma = env_get("DRAGOMAN_MMA");
-	struct request request = { .options = { .opt_level = 2, .exact_products = mma && !strcmp(mma, "exact") } };
+	struct request request = { .options = { .opt_level = 2, .exact_products = env_is("DRAGOMAN_MMA", "exact"),
+					       .fast_products = env_is("DRAGOMAN_MMA", "fast") } };
 	for (int option; (option = next_option(&command_ptx, argc, argv, ":o:", options)) != -1;) {
 		int status = set_option(&request, option);
 		if (status)

@@ -118,6 +118,7 @@ void log_line(enum log_level level, const char *format, ...) PRINTF_LIKE(2, 3);
 
 /* A DRAGOMAN_ variable (pass the full name); NULL where unset, empty, or the program is set-uid. */
 const char *env_get(const char *name);
+bool env_is(const char *name, const char *value);
 bool env_flag(const char *name);                       /* set to anything but "", "0", "no", "off" */
 long env_long(const char *name, long fallback, long low, long high);
 bool env_dump(const char *what);                       /* DRAGOMAN_DUMP=ptx,ir,llvm,asm,object holds `what` */

@@ -21,6 +21,12 @@ const char *env_get(const char *name)
 	return value && *value ? value : NULL;
 }
 
+bool env_is(const char *name, const char *value)
+{
+	const char *is = env_get(name);
+	return is && !strcmp(is, value);
+}
+
 bool env_flag(const char *name)
 {
 	const char *value = env_get(name);

@@ -138,7 +138,7 @@ void cache_key_make(struct cache_key *key, const struct cache_subject *subject)
 {
 	const struct compile_options *o = subject->options;
 	const uint32_t numbers[] = { FORMAT,     subject->abi, o->lanes,    o->vector,   o->opt_level,
-				     o->small_grid, o->check_alignment, o->exact_products, o->cluster, o->fibers, o->block[0], o->block[1], o->block[2] };
+				     o->small_grid, o->check_alignment, o->exact_products, o->fast_products, o->cluster, o->fibers, o->block[0], o->block[1], o->block[2] };
 	struct sha256 sha;
 	sha256_init(&sha);
 	sha256_update(&sha, subject->text_hash, 32);

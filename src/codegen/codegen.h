@@ -22,6 +22,7 @@ struct compile_options {
 	bool in_step;          /* the scalar form for a machine that runs the 32 threads of a warp in step */
 	bool two_warps;        /* in_step: and two warps with each other */
 	bool exact_products;   /* AMD: matrix products of floats as NVIDIA's cards round them, to the bit, and not as this one does (DRAGOMAN_MMA=exact) */
+	bool fast_products;    /* CPU: products of .f16, .bf16 and .tf32 as chains of float operations, and not as a card makes them (DRAGOMAN_MMA=fast) */
 	bool cluster;          /* AMD: for launches in clusters of several blocks (backend/amd/abi.h) */
 	bool fibers;           /* barriers always switch fibers: kernels are not cut into regions */
 	uint32_t block[3];     /* specialise on this block shape; 0,0,0: any */

@@ -7,8 +7,9 @@
  *   - a product of two elements is exact in float, and so is its multiple by 2^(24 - largest), wherever that is 1 or more; below, it is cut to
  *     0, however it was rounded. So a term costs two multiplications, a conversion, which cuts, and an addition.
  *   - exponents are bytes: of 4 rows by 8 columns, 32 at a time.
- *   - an integer x below 2^30 is cut to a float's 24 bits by clearing the bits of x >> 24 in it. The highest of these is half a unit
- *     of the last place, and none is among the 24: what is left rounds down.
+ *   - an integer below 2^30 is cut to a float's 24 bits by its conversion, where the processor rounds towards zero: mma.fast… sets that for
+ *     the time that mma.steps… takes. For .f16, which is rounded to nearest, and on other machines than x86-64, the bits of x >> 24 are
+ *     cleared in x: the highest of these is half a unit of the last place, and none is among the 24, so what is left rounds down.
  *
  * The conditions: elements are 0, or normal numbers (.f16: any number) with exponents of at most MODERATE both ways; addends are 0, or
  * from 2^(OF_ZERO + 2) to 2^HIGHEST. OF_ZERO is the most that a product with a zero in it has as its exponent here, where it should have
@@ -17,11 +18,16 @@
  * product again. A step's result needs no test: it is a multiple of its unit, and below 2^100.
  *
  * All tiles of an instruction are one call: A and B are taken apart once. A vector is a row's columns 0, 2, 4, 6, 1, 3, 5, 7, as C's
- * registers have them; then B's registers need but be transposed in fours. */
+ * registers have them; then B's registers need but be transposed in fours.
+ *
+ * DRAGOMAN_MMA=fast wants none of that: mma.plain… makes each element of D as a chain of single precision fma in the order of k. PTX ISA 9.7.14
+ * asks for single precision at least, and says nothing about the order. */
 #include <stdio.h>
+#include <string.h>
 
 #include "codegen/arith.h"
 #include "codegen/mma.h"
+#include "codegen/target.h"
 
 enum {
 	COLUMNS = 8, WORDS = 32 /* of a register */,
@@ -39,10 +45,12 @@ struct fast {
 	const struct mma_tile *tile;
 	unsigned row_tiles, column_tiles, step, steps;
 	bool wide, to_half;               /* wide: exponents of 8 bits */
+	bool plain;                       /* a chain of float operations each */
+	bool rounds_to_zero;              /* the processor, while it makes the products */
 	LLVMValueRef a, b, c, d;          /* parameters */
 	LLVMValueRef a_value, b_value;    /* floats: A by tile, step, row, k; B by tile, k, column */
-	LLVMValueRef a_exponent, b_exponent, largest; /* bytes, likewise; of products of a tile by row, column */
-	LLVMValueRef scale, sums;         /* of a tile's rows: what makes terms integers, as a float's bits; the integers' sums */
+	LLVMValueRef a_exponent, b_exponent, largest; /* bytes, likewise; of products of a tile by row, column, with a float's bias */
+	LLVMValueRef addends;             /* floats: of a tile's rows, between steps */
 	LLVMValueRef beyond;              /* vector of integers: .f16: the largest element; else not 0 where one is not moderate */
 	LLVMValueRef c_most, c_least;     /* of addends, without sign, doubled; c_least of those less 1, so that 0 is the most */
 };
@@ -113,6 +121,14 @@ static void gather(struct fast *f, LLVMValueRef variable, const char *by, LLVMVa
 {
 	LLVMValueRef before = LLVMBuildLoad2(f->e->b, LLVMTypeOf(v), variable, "");
 	LLVMBuildStore(f->e->b, by ? intrinsic2(f->e, by, before, v) : or_(f->e, before, v), variable);
+}
+
+static void take_parameters(struct fast *f, LLVMValueRef function)
+{
+	f->a = LLVMGetParam(function, 0);
+	f->b = LLVMGetParam(function, 1);
+	f->c = LLVMGetParam(function, 2);
+	f->d = LLVMGetParam(function, 3);
 }
 
 /* for (i = 0; i < count; i++): leaves the builder in the body; loop_close() ends it. */
@@ -195,7 +211,8 @@ static void prepare_a(struct fast *f)
 	e->w = 256 / bits;
 	struct loop loop = loop_open(f, f->row_tiles * f->tile->m * f->tile->k / e->w);
 	LLVMValueRef at = times(f, loop.index, e->w), elements = load(f, LLVMVectorType(element, e->w), element, f->a, at, 32);
-	store(f, exponents_of(f, elements), int_of(f, 8), f->a_exponent, at, 8);
+	if (!f->plain)
+		store(f, exponents_of(f, elements), int_of(f, 8), f->a_exponent, at, 8);
 	store(f, values_of(f, elements), float_of(f), f->a_value, at, 32);
 	loop_close(f, loop);
 }
@@ -235,7 +252,8 @@ static void prepare_b(struct fast *f)
 	e->w = pairs ? 2 * COLUMNS : COLUMNS;
 	for (unsigned t = 0; t < 4; t++) {
 		LLVMValueRef elements = pairs ? halves_apart(f, word[t]) : word[t], at = plus(f, times(f, loop.index, f->step * COLUMNS), t * e->w);
-		store(f, exponents_of(f, elements), int_of(f, 8), f->b_exponent, at, 8);
+		if (!f->plain)
+			store(f, exponents_of(f, elements), int_of(f, 8), f->b_exponent, at, 8);
 		store(f, values_of(f, elements), float_of(f), f->b_value, at, 32);
 	}
 	loop_close(f, loop);
@@ -265,7 +283,7 @@ static void largest_exponents(struct fast *f, LLVMValueRef a, LLVMValueRef b)
 			order[i] = i / COLUMNS * f->step + k;
 		most = intrinsic2(e, "llvm.smax", most, intrinsic2(e, "llvm.sadd.sat", shuffled(f, rows, NULL, order, e->w), columns[k]));
 	}
-	store(f, most, byte, f->largest, times(f, loop.index, e->w), 32);
+	store(f, add_(e, most, kbits(e, 8, BIAS)), byte, f->largest, times(f, loop.index, e->w), 32);
 	loop_close(f, loop);
 }
 
@@ -308,10 +326,12 @@ static LLVMValueRef cut(struct fast *f, LLVMValueRef v)
 	return LLVMBuildFPToSI(f->e->b, v, piece_int(f->e, 32), "");
 }
 
-/* The sum as a float: cut to 24 bits; for .f16 its last bit is set where it is not all. */
+/* The sum as a float: cut to 24 bits, which the processor does where it rounds towards zero; for .f16 its last bit is set where it is not all. */
 static LLVMValueRef sum_to_float(struct fast *f, LLVMValueRef sum)
 {
 	struct emitter *e = f->e;
+	if (f->rounds_to_zero)
+		return LLVMBuildSIToFP(e->b, sum, piece_type(e, PTX_F32), "");
 	LLVMValueRef arguments[] = { sum, LLVMConstInt(int_of(f, 1), 0, false) }, size = intrinsic(e, "llvm.abs", arguments, 2);
 	LLVMValueRef kept = and_(e, size, not_(e, lshr_(e, size, kbits(e, 32, FRACTION))));
 	LLVMValueRef r = LLVMBuildSIToFP(e->b, kept, piece_type(e, PTX_F32), ""), bits = as_int(e, r);
@@ -322,11 +342,11 @@ static LLVMValueRef sum_to_float(struct fast *f, LLVMValueRef sum)
 	return as_type(e, or_(e, bits, and_(e, sum, kbits(e, 32, 0x80000000))), PTX_F32);
 }
 
-/* The addend's exponent with its bias; 0 for 0. Halves have their own least one. */
+/* The addend's exponent with its bias, where a float has it; 0 for 0. Halves have their own least one. */
 static LLVMValueRef addend_field(struct fast *f, LLVMValueRef c, bool tested)
 {
 	struct emitter *e = f->e;
-	LLVMValueRef twice = shl_(e, as_int(e, c), kbits(e, 32, 1)), field = lshr_(e, twice, kbits(e, 32, 24));
+	LLVMValueRef bits = as_int(e, c), twice = shl_(e, bits, kbits(e, 32, 1)), field = and_(e, bits, kbits(e, 32, 0x7f800000));
 	if (tested) {
 		gather(f, f->c_most, "llvm.umax", twice);
 		gather(f, f->c_least, "llvm.umin", sub_(e, twice, kbits(e, 32, 1)));
@@ -334,7 +354,7 @@ static LLVMValueRef addend_field(struct fast *f, LLVMValueRef c, bool tested)
 	if (!f->to_half)
 		return field;
 	LLVMValueRef some = LLVMBuildSExt(e->b, icmp_(e, LLVMIntNE, twice, kbits(e, 32, 0)), piece_int(e, 32), "");
-	return intrinsic2(e, "llvm.umax", field, and_(e, some, kbits(e, 32, BIAS - 14)));
+	return intrinsic2(e, "llvm.smax", field, and_(e, some, kbits(e, 32, (BIAS - 14) << 23)));
 }
 
 static LLVMTypeRef row_of(LLVMTypeRef element)
@@ -342,59 +362,72 @@ static LLVMTypeRef row_of(LLVMTypeRef element)
 	return LLVMVectorType(element, COLUMNS);
 }
 
-/* What a row's sum is worth: the addend of the next step, or the result. */
-static LLVMValueRef finished(struct fast *f, LLVMValueRef at)
+/* A row's addend, as it begins the step's sum, in units that it and the products give. */
+struct addend {
+	LLVMValueRef scale, down, sum; /* what makes terms integers, and the sum a float again */
+};
+
+static struct addend begin_row(struct fast *f, LLVMValueRef words, unsigned step, LLVMValueRef row)
 {
 	struct emitter *e = f->e;
-	LLVMValueRef sum = load(f, row_of(int_of(f, 32)), int_of(f, 32), f->sums, at, 32);
-	LLVMValueRef scale = load(f, row_of(int_of(f, 32)), int_of(f, 32), f->scale, at, 32);
-	LLVMValueRef down = as_type(e, sub_(e, kbits(e, 32, (uint64_t)(2 * BIAS) << 23), scale), PTX_F32);
-	LLVMValueRef r = fmul_(e, sum_to_float(f, sum), down);
-	return f->to_half ? float_to_half(e, r, ROUND_NEAREST) : r;
+	LLVMValueRef at = times(f, row, COLUMNS), word = LLVMBuildAdd(e->b, words, row_word(f, row), "");
+	LLVMValueRef c = step ? load(f, row_of(float_of(f)), float_of(f), f->addends, at, 32) : load_row(f, f->c, word);
+	LLVMValueRef field = addend_field(f, c, !step || f->to_half); /* a half may have become infinite */
+	LLVMValueRef of_products = resize(e, load(f, row_of(int_of(f, 8)), int_of(f, 8), f->largest, at, 8), 32, false);
+	struct addend r;
+	field = intrinsic2(e, "llvm.smax", field, shl_(e, of_products, kbits(e, 32, 23)));
+	r.scale = as_type(e, sub_(e, kbits(e, 32, (2 * BIAS + FRACTION) << 23), field), PTX_F32);
+	r.down = as_type(e, sub_(e, field, kbits(e, 32, FRACTION << 23)), PTX_F32);
+	r.sum = cut(f, fmul_(e, c, r.scale));
+	return r;
 }
 
-/* Before step `next` of a tile, and after the last: sums become addends, and these begin the sums of the step, in units that they and
- * the products give. */
-static void turn_rows(struct fast *f, LLVMValueRef words, unsigned next)
+static LLVMValueRef carried(struct fast *f, LLVMValueRef initial, LLVMBasicBlockRef before)
 {
-	struct emitter *e = f->e;
-	e->w = COLUMNS;
-	struct loop loop = loop_open(f, f->tile->m);
-	LLVMValueRef word = LLVMBuildAdd(e->b, words, row_word(f, loop.index), ""), at = times(f, loop.index, COLUMNS);
-	LLVMValueRef c = next ? finished(f, at) : load_row(f, f->c, word);
-	if (next == f->steps) {
-		store_row(f, c, word);
-		loop_close(f, loop);
-		return;
-	}
-	c = next && f->to_half ? to_float(e, c) : c;
-	LLVMValueRef field = addend_field(f, c, !next || f->to_half); /* a half may have become infinite */
-	LLVMValueRef of_products = resize(e, load(f, row_of(int_of(f, 8)), int_of(f, 8), f->largest, at, 8), 32, true);
-	field = intrinsic2(e, "llvm.smax", field, add_(e, of_products, kbits(e, 32, BIAS)));
-	LLVMValueRef scale = shl_(e, sub_(e, kbits(e, 32, 2 * BIAS + FRACTION), field), kbits(e, 32, 23));
-	store(f, scale, int_of(f, 32), f->scale, at, 32);
-	store(f, cut(f, fmul_(e, c, as_type(e, scale, PTX_F32))), int_of(f, 32), f->sums, at, 32);
-	loop_close(f, loop);
+	LLVMValueRef phi = LLVMBuildPhi(f->e->b, LLVMTypeOf(initial), "");
+	LLVMAddIncoming(phi, &initial, &before, 1);
+	return phi;
 }
 
-/* Adds a step's products to the sums of a tile's rows. The loop does nothing else, so that many rows of it are under way at a time. */
-static void sum_rows(struct fast *f, LLVMValueRef a, LLVMValueRef b)
+static void carry(struct fast *f, LLVMValueRef phi, LLVMValueRef next)
+{
+	LLVMBasicBlockRef at = LLVMGetInsertBlock(f->e->b);
+	LLVMAddIncoming(phi, &next, &at, 1);
+}
+
+/* A step of a tile's rows, from addends to what is the next step's addend, or the result. A row takes the processor some thirty cycles from end
+ * to end, and its schedulers hold the operations of two: so a row is begun while the one before is added up. */
+static void add_rows(struct fast *f, LLVMValueRef a, LLVMValueRef b, LLVMValueRef words, unsigned step)
 {
 	struct emitter *e = f->e;
-	LLVMValueRef columns[8];
+	LLVMValueRef columns[8], sums[2];
 	e->w = COLUMNS;
 	for (unsigned k = 0; k < f->step; k++)
 		columns[k] = load(f, row_of(float_of(f)), float_of(f), f->b_value, plus(f, b, k * COLUMNS), 32);
+	struct addend own = begin_row(f, words, step, number(f, 0)), next;
+	LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b);
 	struct loop loop = loop_open(f, f->tile->m);
+	own = (struct addend){ carried(f, own.scale, before), carried(f, own.down, before), carried(f, own.sum, before) };
+	/* behind the last row comes the first, for nothing */
+	next = begin_row(f, words, step, LLVMBuildAnd(e->b, plus(f, loop.index, 1), number(f, f->tile->m - 1), ""));
 	LLVMValueRef of_a = LLVMBuildAdd(e->b, a, times(f, loop.index, f->step), ""), at = times(f, loop.index, COLUMNS);
-	LLVMValueRef scale = load(f, row_of(float_of(f)), float_of(f), f->scale, at, 32);
-	LLVMValueRef sums[2] = { load(f, row_of(int_of(f, 32)), int_of(f, 32), f->sums, at, 32), NULL };
+	sums[0] = own.sum;
+	sums[1] = NULL;
 	for (unsigned k = 0; k < f->step; k++) {
 		LLVMValueRef x = splat(e, load(f, float_of(f), float_of(f), f->a_value, plus(f, of_a, k), 4));
-		LLVMValueRef term = cut(f, fmul_(e, fmul_(e, x, columns[k]), scale));
-		sums[k % 2] = sums[k % 2] ? add_(e, sums[k % 2], term) : term;
+		LLVMValueRef term = cut(f, fmul_(e, fmul_(e, x, columns[k]), own.scale));
+		sums[1 - k % 2] = sums[1 - k % 2] ? add_(e, sums[1 - k % 2], term) : term;
 	}
-	store(f, add_(e, sums[0], sums[1]), int_of(f, 32), f->sums, at, 32);
+	LLVMValueRef r = fmul_(e, sum_to_float(f, add_(e, sums[0], sums[1])), own.down);
+	if (f->to_half)
+		r = float_to_half(e, r, ROUND_NEAREST);
+	if (step + 1 == f->steps)
+		store_row(f, r, LLVMBuildAdd(e->b, words, row_word(f, loop.index), ""));
+	else
+		store(f, f->to_half ? to_float(e, r) : r, float_of(f), f->addends, at, 32);
+	carry(f, own.scale, next.scale);
+	carry(f, own.down, next.down);
+	carry(f, own.sum, next.sum);
 	loop_close(f, loop);
 }
 
@@ -409,11 +442,61 @@ static void multiply(struct fast *f)
 	for (unsigned i = 0; i < f->steps; i++) {
 		LLVMValueRef of_a = plus(f, a, i * tile->m * f->step), of_b = plus(f, b, i * f->step * COLUMNS);
 		largest_exponents(f, of_a, of_b);
-		turn_rows(f, words, i);
-		sum_rows(f, of_a, of_b);
+		add_rows(f, of_a, of_b, words, i);
 	}
-	turn_rows(f, words, f->steps);
 	loop_close(f, loop);
+}
+
+/* ---- or in floats --------------------------------------------------------------------------------------------------------- */
+
+/* Sums of several rows in all columns stay in registers: eight vectors, as many multiplications as two units have under way. */
+static void multiply_plainly(struct fast *f)
+{
+	struct emitter *e = f->e;
+	const struct mma_tile *tile = f->tile;
+	enum { SUMS = 8, MOST_COLUMNS = 4 };
+	unsigned columns = f->column_tiles, rows = SUMS / columns, registers = mma_c_registers(tile, tile->c);
+	LLVMValueRef sums[SUMS], of_b[MOST_COLUMNS];
+	e->w = COLUMNS;
+	struct loop loop = loop_open(f, f->row_tiles * tile->m / rows);
+	LLVMValueRef first = times(f, loop.index, rows), tile_row = LLVMBuildUDiv(e->b, first, number(f, tile->m), "");
+	LLVMValueRef row = LLVMBuildURem(e->b, first, number(f, tile->m), ""), words = row_word(f, row);
+	LLVMValueRef of_a = LLVMBuildAdd(e->b, times(f, tile_row, tile->m * tile->k), times(f, row, f->step), "");
+	words = LLVMBuildAdd(e->b, words, times(f, tile_row, WORDS * registers * columns), "");
+	for (unsigned i = 0; i < SUMS; i++)
+		sums[i] = load_row(f, f->c, plus(f, words, WORDS * registers * (i % columns) + 4 * (i / columns)));
+	for (unsigned k = 0; k < tile->k; k++) {
+		for (unsigned c = 0; c < columns; c++)
+			of_b[c] = load(f, row_of(float_of(f)), float_of(f), f->b_value, number(f, COLUMNS * (c * tile->k + k)), 32);
+		for (unsigned r = 0; r < rows; r++) {
+			LLVMValueRef at = plus(f, of_a, k / f->step * tile->m * f->step + r * f->step + k % f->step);
+			LLVMValueRef x = splat(e, load(f, float_of(f), float_of(f), f->a_value, at, 4));
+			for (unsigned c = 0; c < columns; c++)
+				sums[r * columns + c] = fma_(e, x, of_b[c], sums[r * columns + c]);
+		}
+	}
+	for (unsigned i = 0; i < SUMS; i++) {
+		LLVMValueRef r = canonical_nan(e, sums[i]);
+		r = f->to_half ? float_to_half(e, r, ROUND_NEAREST) : r;
+		store_row(f, r, plus(f, words, WORDS * registers * (i % columns) + 4 * (i / columns)));
+	}
+	loop_close(f, loop);
+}
+
+static LLVMValueRef build_plain(struct fast *f, const char *name)
+{
+	struct emitter *e = f->e;
+	const struct mma_tile *tile = f->tile;
+	LLVMValueRef function = e->function = mma_add_function(e, name);
+	take_parameters(f, function);
+	LLVMPositionBuilderAtEnd(e->b, new_block(e, "entry"));
+	f->a_value = array(f, float_of(f), f->row_tiles * tile->m * tile->k);
+	f->b_value = array(f, float_of(f), f->column_tiles * COLUMNS * tile->k);
+	prepare_a(f);
+	prepare_b(f);
+	multiply_plainly(f);
+	LLVMBuildRetVoid(e->b);
+	return function;
 }
 
 /* ---- the function ------------------------------------------------------------------------------------------------------------ */
@@ -452,18 +535,24 @@ static void call_exact(struct fast *f, LLVMValueRef exact)
 	}
 }
 
-static void build_body(struct fast *f, LLVMValueRef exact)
+/* The products: a function of its own, so that no conversion can be moved to where the processor rounds otherwise. Its fifth pointer is to a
+ * word that is not 0 afterwards where a condition failed. */
+static LLVMValueRef build_products(struct fast *f, const char *name)
 {
 	struct emitter *e = f->e;
 	const struct mma_tile *tile = f->tile;
+	char inner[160];
 	unsigned bits = element_bits(f), of_a = f->row_tiles * tile->m * tile->k, of_b = f->column_tiles * COLUMNS * tile->k;
+	snprintf(inner, sizeof(inner), "mma.steps%s", name + strlen("mma.fast"));
+	LLVMValueRef function = e->function = mma_add_function(e, inner);
+	take_parameters(f, function);
+	LLVMPositionBuilderAtEnd(e->b, new_block(e, "entry"));
 	f->a_value = array(f, float_of(f), of_a);
 	f->b_value = array(f, float_of(f), of_b);
 	f->a_exponent = array(f, int_of(f, 8), of_a);
 	f->b_exponent = array(f, int_of(f, 8), of_b);
 	f->largest = array(f, int_of(f, 8), tile->m * COLUMNS);
-	f->scale = array(f, int_of(f, 32), tile->m * COLUMNS);
-	f->sums = array(f, int_of(f, 32), tile->m * COLUMNS);
+	f->addends = array(f, float_of(f), tile->m * COLUMNS);
 	e->w = 256 / bits;
 	f->beyond = variable(f, kbits(e, bits, 0));
 	e->w = COLUMNS;
@@ -472,9 +561,40 @@ static void build_body(struct fast *f, LLVMValueRef exact)
 	prepare_a(f);
 	prepare_b(f);
 	multiply(f);
-	LLVMBasicBlockRef again = new_block(e, "again"), done = new_block(e, "done");
-	LLVMBuildCondBr(e->b, failed(f), again, done);
-	LLVMPositionBuilderAtEnd(e->b, again);
+	LLVMBuildStore(e->b, LLVMBuildZExt(e->b, failed(f), int_of(f, 32), ""), LLVMGetParam(function, 4));
+	LLVMBuildRetVoid(e->b);
+	return function;
+}
+
+static void control_word(struct fast *f, const char *name, LLVMValueRef pointer)
+{
+	struct emitter *e = f->e;
+	unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+	LLVMTypeRef type = LLVMIntrinsicGetType(e->context, id, NULL, 0);
+	LLVMBuildCall2(e->b, type, LLVMGetIntrinsicDeclaration(e->module, id, NULL, 0), &pointer, 1, "");
+}
+
+static void build_body(struct fast *f, LLVMValueRef function, LLVMValueRef products, LLVMValueRef exact)
+{
+	enum { TO_ZERO = 0x6000 };
+	struct emitter *e = f->e;
+	LLVMTypeRef word = int_of(f, 32);
+	take_parameters(f, function);
+	LLVMPositionBuilderAtEnd(e->b, new_block(e, "entry"));
+	LLVMValueRef before = LLVMBuildAlloca(e->b, word, ""), during = LLVMBuildAlloca(e->b, word, ""), again = LLVMBuildAlloca(e->b, word, "");
+	if (f->rounds_to_zero) {
+		control_word(f, "llvm.x86.sse.stmxcsr", before);
+		LLVMBuildStore(e->b, LLVMBuildOr(e->b, LLVMBuildLoad2(e->b, word, before, ""), LLVMConstInt(word, TO_ZERO, false), ""), during);
+		control_word(f, "llvm.x86.sse.ldmxcsr", during);
+	}
+	LLVMValueRef arguments[MMA_POINTERS] = { f->a, f->b, f->c, f->d, again };
+	LLVMBuildCall2(e->b, LLVMGlobalGetValueType(products), products, arguments, MMA_POINTERS, "");
+	if (f->rounds_to_zero)
+		control_word(f, "llvm.x86.sse.ldmxcsr", before);
+	LLVMBasicBlockRef failure = new_block(e, "again"), done = new_block(e, "done");
+	LLVMValueRef flag = LLVMBuildLoad2(e->b, word, again, "");
+	LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntNE, flag, LLVMConstInt(word, 0, false), ""), failure, done);
+	LLVMPositionBuilderAtEnd(e->b, failure);
 	call_exact(f, exact);
 	LLVMBuildBr(e->b, done);
 	LLVMPositionBuilderAtEnd(e->b, done);
@@ -490,26 +610,29 @@ static bool is_fast(const struct mma_tile *tile)
 LLVMValueRef mma_fast_function(struct emitter *e, const struct mma_tile *tile, unsigned row_tiles, unsigned column_tiles)
 {
 	char name[128];
+	bool plain = e->ir->options.fast_products;
 	if (!is_fast(tile))
 		return NULL;
-	snprintf(name, sizeof(name), "mma.fast.%ux%u.%ux%u.%s.%s", row_tiles * tile->m, column_tiles * COLUMNS, tile->m, tile->k, ptx_type_name(tile->d), ptx_type_name(tile->a));
-	LLVMValueRef outer = e->function, exact = mma_function(e, tile), function = LLVMGetNamedFunction(e->module, name);
-	if (function || !exact)
+	snprintf(name, sizeof(name), "mma.%s.%ux%u.%ux%u.%s.%s", plain ? "plain" : "fast", row_tiles * tile->m, column_tiles * COLUMNS, tile->m, tile->k,
+		 ptx_type_name(tile->d), ptx_type_name(tile->a));
+	LLVMValueRef outer = e->function, exact = plain ? NULL : mma_function(e, tile), function = LLVMGetNamedFunction(e->module, name);
+	if (function || (!exact && !plain))
 		return function;
 	LLVMBasicBlockRef at = LLVMGetInsertBlock(e->b);
 	unsigned w = e->w;
-	struct fast f = { .e = e, .tile = tile, .row_tiles = row_tiles, .column_tiles = column_tiles };
+	struct fast f = { .e = e, .tile = tile, .row_tiles = row_tiles, .column_tiles = column_tiles, .plain = plain };
 	f.wide = tile->a != PTX_F16;
 	f.to_half = tile->d == PTX_F16;
 	f.step = tile->a == PTX_TF32 ? 4 : 8;
 	f.steps = tile->k / f.step;
-	function = e->function = mma_add_function(e, name);
-	f.a = LLVMGetParam(function, 0);
-	f.b = LLVMGetParam(function, 1);
-	f.c = LLVMGetParam(function, 2);
-	f.d = LLVMGetParam(function, 3);
-	LLVMPositionBuilderAtEnd(e->b, new_block(e, "entry"));
-	build_body(&f, exact);
+	f.rounds_to_zero = !plain && !f.to_half && !strncmp(e->target->triple, "x86_64", 6);
+	if (plain) {
+		function = build_plain(&f, name);
+	} else {
+		LLVMValueRef products = build_products(&f, name);
+		function = e->function = mma_add_function(e, name);
+		build_body(&f, function, products, exact);
+	}
 	e->function = outer;
 	e->w = w;
 	LLVMPositionBuilderAtEnd(e->b, at);

@@ -154,6 +154,7 @@ static void check_keys(void)
 	DIFFERS(text_hash, "k", 77, 1, changed.small_grid = true);
 	DIFFERS(text_hash, "k", 77, 1, changed.check_alignment = true);
 	DIFFERS(text_hash, "k", 77, 1, changed.exact_products = true);
+	DIFFERS(text_hash, "k", 77, 1, changed.fast_products = true);
 	DIFFERS(text_hash, "k", 77, 1, changed.cluster = true);
 	DIFFERS(text_hash, "k", 77, 1, changed.fibers = true);
 	DIFFERS(text_hash, "k", 77, 1, (changed.block[0] = 1, changed.block[1] = 256));

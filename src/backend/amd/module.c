@@ -165,7 +165,7 @@ static void set_options(const struct code_kernel *kernel, const struct variant *
 	(void)variant;
 	options->target = device_of(kernel)->architecture;
 	options->lanes = 1;
-	options->exact_products = !strcmp(env_get("DRAGOMAN_MMA") ? env_get("DRAGOMAN_MMA") : "", "exact");
+	options->exact_products = env_is("DRAGOMAN_MMA", "exact");
 }
 
 static uint64_t no_features(const struct code_kernel *kernel)

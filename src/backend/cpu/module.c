@@ -153,6 +153,7 @@ static void set_options(const struct code_kernel *kernel, const struct variant *
 	options->lanes = lanes & (lanes - 1) ? 0 : (uint8_t)lanes;
 	options->vector = (uint8_t)env_long("DRAGOMAN_VECTOR", 0, 0, 16);
 	options->fibers = env_flag("DRAGOMAN_FIBERS"); /* for tests: barriers as they are where blocks cannot be cut at them */
+	options->fast_products = env_is("DRAGOMAN_MMA", "fast");
 	options->cpu = env_get("DRAGOMAN_CPU"); /* LLVM's names: code for an older machine, for tests */
 	options->features = env_get("DRAGOMAN_CPU_FEATURES");
 }
