@@ -151,6 +151,8 @@ LLVMValueRef block_field(struct emitter *e, LLVMTypeRef type, size_t offset)
 {
 	if (e->target->hooks)
 		return e->target->hooks->block_field(e, type, offset);
+	if (e->state->block_x && offset == offsetof(struct cpu_block, index))
+		return e->state->block_x;
 	return load_field(e, e->block, type, offset);
 }
 
@@ -347,6 +349,10 @@ static void begin_function(struct emitter *e)
 
 	LLVMPositionBuilderAtEnd(e->b, s->done);
 	LLVMBuildRetVoid(e->b);
+	if (is_kernel && e->ir->rows) {
+		begin_rows(e);
+		return;
+	}
 	if (is_kernel && !e->ir->region_count) {
 		begin_groups(e, s->prologue, s->done, false);
 		return;

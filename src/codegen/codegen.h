@@ -54,7 +54,8 @@ enum kernel_flags {
 	KERNEL_LAUNCHES = 32,    /* dynamic parallelism */
 	KERNEL_PADDED = 64,      /* AMD: backend/amd/abi.h */
 	KERNEL_TRAPS = 128,      /* AMD: may end itself; struct amd_service says so */
-	KERNEL_ALLOCATES = 256   /* AMD: calls malloc: struct amd_service has its heap */
+	KERNEL_ALLOCATES = 256,  /* AMD: calls malloc: struct amd_service has its heap */
+	KERNEL_ROWS = 512        /* one call runs several blocks: cpu_block.more_x */
 };
 
 struct compile_result {

@@ -57,6 +57,7 @@ struct emitter_state {
 	LLVMValueRef parameters;       /* block->parameters etc. loaded once, ptr */
 	LLVMValueRef shared, local, symbols, services, launch;
 	LLVMValueRef local_stride;
+	LLVMValueRef block_x;          /* i32: %ctaid.x where one call runs several blocks (rows.c); else NULL */
 	LLVMValueRef thread_end;       /* i32: end_thread */
 	LLVMValueRef lane_numbers;     /* <width x i32> 0, 1, 2 … */
 	LLVMValueRef scratch;          /* 64 bytes that masked-off lanes read and write */
@@ -140,6 +141,7 @@ void emit_resume_op(struct emitter *e); /* resume.c: IR_ARRIVE … */
 
 /* codegen.c: a loop over the groups of the block, come to from `from`; the builder then stands in it. downwards: the last one first, where
  * the block's shape is known. */
+void begin_rows(struct emitter *e); /* rows.c */
 void begin_groups(struct emitter *e, LLVMBasicBlockRef from, LLVMBasicBlockRef after, bool downwards);
 
 /* fission.c */

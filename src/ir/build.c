@@ -226,6 +226,7 @@ struct ir_func *ir_build(struct arena *arena, const struct ptx_module *module, c
 		ir_find_regions(func);
 	jam(func);
 	pair(func);
+	func->rows = ir_find_rows(func);
 	return func;
 }
 

@@ -13,6 +13,7 @@
  *     ir_keep_together()   together.c   fast copies of parts where lanes nearly always go the same way
  *     ir_jam_lanes()   jam.c       several warps together, where loops do little
  *     ir_paired_lanes()    pair.c      two vectors of a warp together, where arithmetic waits for itself
+ *     ir_find_rows()       rows.c      blocks next to each other in x, row by row
  *     ir_add_lane_loops()  lane_loop.c  parts that lanes go through one after the other
  *     ir_print()     print.c     DRAGOMAN_DUMP=ir
  *
@@ -195,6 +196,7 @@ struct ir_func {
 	const char *apart;             /* options.in_step: why the threads of a warp cannot run so; NULL: they can */
 	bool resumes;                  /* its threads are resumed where they wait (resume.c) */
 	bool warpless;                 /* options.in_step: ir_shows_no_warps() */
+	uint32_t rows;                 /* threads of a row, where blocks go through theirs together; 0: block by block (rows.c) */
 	bool calls;                    /* calls functions that could not be inlined: pointers, recursion */
 	uint32_t kernel_flags;         /* KERNEL_… */
 	struct flatten *flatten;       /* instances and objects: ir_find_object() */
@@ -219,6 +221,9 @@ bool ir_add_lane_loops(struct ir_func *func);
 /* How many lanes the analysed function does better with, of several warps (jam.c); 0: it does as it is. */
 unsigned ir_jam_lanes(const struct ir_func *func);
 unsigned ir_paired_lanes(const struct ir_func *func); /* the same of one warp (pair.c) */
+/* May the instruction run for lanes of several warps at once? (jam.c) */
+bool ir_is_of_threads(const struct ir_inst *inst);
+uint32_t ir_find_rows(const struct ir_func *func); /* ir_func.rows of the analysed function */
 /* Is the kernel the same whichever of its threads are one warp? No operation of a warp, nothing that says which it is, no waiting for
  * other threads, and barriers that the whole block comes to by one way (regions have been looked for). */
 bool ir_shows_no_warps(const struct ir_func *func);

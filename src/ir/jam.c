@@ -46,7 +46,7 @@ static bool knows_no_warps(const struct ir_inst *inst)
 }
 
 /* May it run for lanes of several warps at once? */
-static bool is_of_threads(const struct ir_inst *inst)
+bool ir_is_of_threads(const struct ir_inst *inst)
 {
 	if (!knows_no_warps(inst))
 		return false;
@@ -121,7 +121,7 @@ unsigned ir_jam_lanes(const struct ir_func *func)
 		if (b->divergent)
 			return 0;
 		for (size_t j = 0; j < b->insts.count; j++)
-			if (!is_of_threads(&b->insts.data[j]))
+			if (!ir_is_of_threads(&b->insts.data[j]))
 				return 0;
 	}
 	for (uint32_t l = 0; l < func->loops.count; l++)

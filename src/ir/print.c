@@ -95,6 +95,8 @@ void ir_print(const struct ir_func *func, struct text *out)
 		else
 			text_printf(out, ", barriers: %s", func->alone ? "one group" : "fibers");
 	}
+	if (func->rows)
+		text_printf(out, ", rows of %u across blocks", func->rows);
 	text_printf(out, "\n");
 	for (uint32_t i = 0; i < func->order_count; i++) {
 		const struct ir_block *b = &func->blocks.data[func->order[i]];

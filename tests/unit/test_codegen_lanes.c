@@ -142,6 +142,63 @@ static void test_jam(void **state)
 	free(ir);
 }
 
+/* ---- blocks row by row ---------------------------------------------------------------------------------------------- */
+
+/* A point of a picture, where blocks of BX x 8 threads are side by side. */
+#define POINT(LAST, EXTRA)                                                                                             \
+	"mov.u32 %r3, %ctaid.x;\nmov.u32 %r4, %ntid.x;\nmad.lo.s32 %r3, %r3, %r4, %r2;\nmov.u32 %r4, %tid.y;\nmov.u32 %r5, %ctaid.y;\n" \
+	"shl.b32 %r5, %r5, 3;\nadd.s32 %r4, %r4, %r5;\nmad.lo.s32 %r5, %r4, 2048, %r3;\nmul.wide.s32 %rd6, %r5, 4;\n"          \
+	"add.s64 %rd7, %rd1, %rd6;\nadd.s64 %rd8, %rd2, %rd6;\nld.global.f32 %f1, [%rd7];\nadd.f32 %f1, %f1, %f1;\n" EXTRA      \
+	"st.global.f32 [" LAST "], %f1;\n"
+
+static void test_rows_of_blocks(void **state)
+{
+	(void)state;
+	char *ir = dump(HEAD POINT("%rd8", "") TAIL, shape(32, 8, 0), "ir");
+	assert_line(ir, "kernel", "rows of 32 across blocks");
+	free(ir);
+	/* several groups to a row, and two rows of a block to a group */
+	ir = dump(HEAD POINT("%rd8", "") TAIL, shape(24, 8, 0), "ir");
+	assert_line(ir, "kernel", "lanes 8, width 8, shared 0, local 0, rows of 24 across blocks");
+	free(ir);
+	ir = dump(HEAD POINT("%rd8", "") TAIL, shape(16, 8, 32), "ir");
+	assert_line(ir, "kernel", "rows of 32 across blocks");
+	free(ir);
+	/* what a row agrees on is computed in front of its blocks: the loop over these knows nothing of %ctaid.y */
+	char *llvm = dump(HEAD POINT("%rd8", "") TAIL, shape(32, 8, 32), "llvm");
+	const char *loop = strstr(llvm, "\nblock_x:"), *end = loop ? strstr(loop, "\n\n") : NULL;
+	assert_non_null(end);
+	char *body = strndup(loop, (size_t)(end - loop));
+	assert_int_equal(count(body, "load <8 x float>"), 4);
+	assert_int_equal(count(body, "load i32"), 0);
+	free(body);
+	free(llvm);
+	static const struct {
+		const char *text;
+		uint32_t x, y;
+	} apart[] = {
+		{ HEAD POINT("%rd8", "") TAIL, 256, 1 }, /* there is one row */
+		{ HEAD POINT("%rd8", "") TAIL, 20, 8 },  /* groups of eight are not of one row, nor of several */
+		{ HEAD POINT("%rd8", "st.shared.f32 [s], %f1;\n") TAIL, 32, 8 },
+		{ HEAD POINT("%rd8", "cvta.shared.u64 %rd8, 0;\n") TAIL, 32, 8 },
+		{ HEAD POINT("%rd8", "bar.sync 0;\n") TAIL, 32, 8 },
+		{ HEAD POINT("%rd8", "red.global.add.u32 [%rd2], 1;\n") TAIL, 32, 8 },
+		{ HEAD POINT("%rd8", "mov.u32 %r6, %warpid;\nst.global.u32 [%rd8+4], %r6;\n") TAIL, 32, 8 },
+		/* down a column: the next row's threads are beside these */
+		{ HEAD POINT("%rd9", "mad.lo.s32 %r6, %r3, 2048, %r4;\nmul.wide.s32 %rd9, %r6, 4;\nadd.s64 %rd9, %rd2, %rd9;\n") TAIL, 32, 8 },
+		/* each goes where the number that it reads says */
+		{ HEAD POINT("%rd9", "cvt.rzi.s32.f32 %r6, %f1;\nmul.wide.s32 %rd9, %r6, 4;\nadd.s64 %rd9, %rd2, %rd9;\n") TAIL, 32, 8 },
+		/* rounds */
+		{ HEAD "mov.u32 %r7, 0;\nagain: " POINT("%rd8", "add.s32 %r7, %r7, 1;\nsetp.lt.s32 %p1, %r7, %r1;\n") "@%p1 bra again;\n" TAIL, 32, 8 },
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(apart); i++) {
+		ir = dump(apart[i].text, shape(apart[i].x, apart[i].y, 0), "ir");
+		if (strstr(ir, "across blocks"))
+			fail_msg("case %zu: %.200s", i, ir);
+		free(ir);
+	}
+}
+
 /* ---- expf --------------------------------------------------------------------------------------------------------------- */
 
 /* The rounding down in it is of a number from 0 to 1: no double is needed. */
@@ -275,6 +332,7 @@ int main(void)
 		cmocka_unit_test(test_wmma), cmocka_unit_test(test_fast_wmma),
 		cmocka_unit_test(test_handed_over), cmocka_unit_test(test_unsigned_index), cmocka_unit_test(test_scattered),
 		cmocka_unit_test(test_counted_bits),
+		cmocka_unit_test(test_rows_of_blocks),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

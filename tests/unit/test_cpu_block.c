@@ -24,6 +24,27 @@ static void adds_vectors(void **state)
 		assert_int_equal(c[i], i < 7 * 5 * 13 * 256 ? 4 * i + 1 : 0);
 }
 
+/* Code that runs several blocks a call gets each once: a row's, but no more than 8192 threads of it and one block. */
+static void rows_of_blocks(void **state)
+{
+	static const struct {
+		uint32_t grid[3], most;
+	} rows[] = { { { 7, 64, 3 }, 7 }, { { 400, 64, 2 }, 257 }, { { 1, 1, 1 }, 1 } };
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		const uint32_t *grid = rows[i].grid, blocks = grid[0] * grid[1] * grid[2];
+		struct shape shape = { { grid[0], grid[1], grid[2] }, { 32, 4, 1 }, 0, false };
+		int *counts = allocate(4 * blocks), *most = allocate(4);
+		memset(counts, 0, 4 * blocks);
+		*most = 0;
+		RUN(LAUNCH("count_rows", shape, (uintptr_t)counts, (uintptr_t)most, UINT64_MAX, 0));
+		RUN(synchronize(fx.queue));
+		for (uint32_t b = 0; b < blocks; b++)
+			assert_int_equal(counts[b], 128);
+		assert_int_equal(*most, rows[i].most);
+	}
+}
+
 static void sums_blocks(const char *kernel)
 {
 	enum { BLOCKS = 100, THREADS = 256 };
@@ -293,7 +314,7 @@ static void many_shapes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		FIXTURE(adds_vectors),
+		FIXTURE(adds_vectors), FIXTURE(rows_of_blocks),
 		FIXTURE(barriers_by_warp),
 		FIXTURE(barriers_by_thread),
 		FIXTURE(barrier_reductions),

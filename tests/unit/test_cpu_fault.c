@@ -70,6 +70,19 @@ static void null_pointer_of_one_thread(void **state)
 				      "with an offset)\n");
 }
 
+/* One call ran several blocks. */
+static void one_block_of_a_row(void **state)
+{
+	(void)state;
+	int *counts = (int *)(void *)allocate(4096);
+	set("count_rows", ((struct shape){ { 20, 3, 2 }, { 32, 4, 1 }, 0, false }), (uintptr_t)counts, (uintptr_t)(counts + 1000), 20 * 3 + 20 + 13);
+	arguments[3] = 8;
+	setenv("DRAGOMAN_FAULT_THREAD", "0", 1);
+	check(STATUS_ILLEGAL_ADDRESS, "dragoman: kernel count_rows, block (13,1,1), one of the threads (0,0,0) to (31,3,0): illegal address 0x8, read (a "
+				      "null pointer with an offset)\n");
+	unsetenv("DRAGOMAN_FAULT_THREAD");
+}
+
 /* Code that runs many threads a call, with and without barriers. */
 static void one_thread_of_many(void **state)
 {
@@ -301,6 +314,7 @@ int main(void)
 		FIXTURE(far_address),
 		FIXTURE(null_pointer_of_one_thread),
 		FIXTURE(one_thread_of_many),
+		FIXTURE(one_block_of_a_row),
 		FIXTURE(no_address_at_all),
 		FIXTURE(past_the_shared_window),
 		FIXTURE(stack_overflow),

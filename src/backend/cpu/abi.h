@@ -6,7 +6,8 @@
  *
  * It runs the threads [first_thread, end_thread) of the block, numbered x-fastest; first_thread is a multiple of
  * `lanes`. Where KERNEL_SUSPENDS is set it must be called once for each group of `lanes` threads, each call on a fiber of its
- * own; otherwise one call may run all threads of the block. Code reads what it needs through `block`; it has no other
+ * own; otherwise one call may run all threads of the block. Where KERNEL_ROWS is set one call runs all threads of the block and of the `more_x`
+ * blocks that follow it in x, and leaves in index[0] which of them it was at. Code reads what it needs through `block`; it has no other
  * state, no relocations to the outside but the C library's memcpy/memmove/memset, and is position independent.
  *
  * The offsets below are known to src/codegen (it uses offsetof), so both sides are compiled from this header;
@@ -16,7 +17,7 @@
 
 #include <stdint.h>
 
-enum { CPU_ABI = 5 };
+enum { CPU_ABI = 6 };
 enum { CONTEXT_MAX = 256 << 10 }; /* of kernel_info.context_bytes */
 
 struct cpu_block;
@@ -105,6 +106,7 @@ struct cpu_block {
 	void *worker;                  /* backend/cpu's own */
 	uint32_t cluster_rank;         /* 0 without clusters */
 	uint32_t cluster_window;       /* bytes from the shared memory of rank 0 to the end of the last rank's */
+	uint32_t more_x;               /* blocks in x that the call runs too (KERNEL_ROWS) */
 	uint8_t *context;              /* kernel_info.context_bytes for each group of lanes: the code's own, 64-byte aligned */
 };
 

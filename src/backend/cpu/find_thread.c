@@ -50,7 +50,8 @@ bool cpu_find_thread(struct worker *worker, uint32_t *thread)
 	struct block_run *run = worker->active;
 	struct launch *launch = run->launch;
 	const struct kernel_variant *scalar;
-	uint64_t number = run->number;
+	const uint32_t *index = run->block.index, *grid = run->block.grid; /* a call may have run several blocks */
+	uint64_t number = ((uint64_t)index[2] * grid[1] + index[1]) * grid[0] + index[0];
 	if (launch->concurrent || run != worker->run || !env_long("DRAGOMAN_FAULT_THREAD", 1, 0, 1))
 		return false;
 	struct variant_key key = launch->variant->common.key;

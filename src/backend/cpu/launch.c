@@ -8,7 +8,10 @@
 #include <sched.h>
 #include <stdlib.h>
 
-enum { IDLE_SPINS = 64 };
+enum {
+	IDLE_SPINS = 64,
+	ROW_THREADS = 8192, /* of a row: 32 KiB where each reads four bytes */
+};
 
 /* ---- what is printed ----------------------------------------------------------------------------- */
 
@@ -62,6 +65,21 @@ void cpu_launch_finish(struct launch *launch, struct device *device)
 
 /* ---- items ------------------------------------------------------------------------------------- */
 
+/* Code that goes through blocks row by row gets those that are left of their row in the grid, or of the item, and no more than that what lies
+ * above and below stays in the caches. Returns how many. */
+static uint64_t run_row(struct block_run *run, uint64_t left)
+{
+	struct cpu_block *block = &run->block;
+	uint64_t count = block->grid[0] - block->index[0], most = 1 + ROW_THREADS / block->block[0];
+	count = count < left ? count : left;
+	count = count < most ? count : most;
+	block->more_x = (uint32_t)count - 1;
+	run->launch->variant->entry(block, 0, block->thread_count);
+	block->more_x = 0;
+	run->number += count - 1; /* the code has counted the index on */
+	return count;
+}
+
 static void run_next_block(struct block_run *run)
 {
 	run->number++;
@@ -85,10 +103,14 @@ static void run_range(void *argument)
 	struct block_run *run = range.run;
 	struct launch *launch = run->launch;
 	cpu_kernel_fn *entry = launch->variant->entry;
+	bool rows = launch->variant->common.info.flags & KERNEL_ROWS;
 	bool simple = !(launch->variant->common.info.flags & (KERNEL_SUSPENDS | KERNEL_PRINTS));
 	cpu_run_set_block(run, range.begin);
 	for (uint64_t number = range.begin;;) {
-		if (simple) {
+		uint64_t done = 1;
+		if (rows) {
+			done = run_row(run, range.end - number);
+		} else if (simple) {
 			entry(&run->block, 0, run->block.thread_count);
 		} else {
 			cpu_block_begin(run);
@@ -102,7 +124,8 @@ static void run_range(void *argument)
 			}
 			collect_prints(run);
 		}
-		if (++number == range.end || atomic_load_explicit(&launch->failed, memory_order_relaxed))
+		number += done;
+		if (number == range.end || atomic_load_explicit(&launch->failed, memory_order_relaxed))
 			return;
 		run_next_block(run);
 	}

@@ -441,6 +441,9 @@ static void set_share(struct launch *launch, const struct device *device, uint32
 		launch->share = blocks >> 31;
 	if (!launch->share)
 		launch->share = 1;
+	/* Whole rows of blocks, where these are gone through together. */
+	if (flags & KERNEL_ROWS && launch->share > launch->abi.grid[0] && !launch->concurrent)
+		launch->share -= launch->share % launch->abi.grid[0];
 	launch->share += (launch->cluster_blocks - launch->share % launch->cluster_blocks) % launch->cluster_blocks;
 	/* What cooperates must be resident as a whole; what merely spins, as many blocks as the GPU's multiprocessor holds. */
 	launch->resident_limit = 2048 / threads > 32 ? 32 : 2048 / threads;

@@ -361,6 +361,7 @@ bool cpu_run_bind(struct block_run *run, struct launch *launch, struct fiber *ho
 	memcpy(block->grid, launch->abi.grid, sizeof block->grid);
 	block->thread_count = threads;
 	block->shared = run->shared_map + SHARED_FRONT;
+	block->more_x = 0;
 	block->cluster_rank = 0;
 	block->cluster_window = SHARED_WINDOW;
 	run->units = (uint32_t)align_up(threads, WARP);

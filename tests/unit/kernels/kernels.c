@@ -178,6 +178,22 @@ BODY
 		(void)*at;
 	}
 }
+#elif defined(KERNEL_count_rows)
+/* Blocks in x, row by row: each thread counts in a[block]; b: the most blocks that one call ran. Block c reads at address d. */
+BODY
+{
+	int *counts = pointer(block, 0), *most = pointer(block, 1);
+	uint32_t begin = block->index[0], stop = begin + block->more_x + 1, width = block->block[0];
+	if (__atomic_load_n(most, __ATOMIC_RELAXED) < (int)(stop - begin))
+		__atomic_store_n(most, (int)(stop - begin), __ATOMIC_RELAXED);
+	for (uint32_t row = first; row < end; row += width)
+		for (uint32_t x = begin; x < stop; x++) {
+			block->index[0] = x;
+			counts[block_number(block)] += (int)width;
+			if (block_number(block) == parameter(block, 2))
+				(void)*(volatile int *)pointer(block, 3);
+		}
+}
 #elif defined(KERNEL_poke_shared)
 BODY
 {

@@ -21,6 +21,7 @@
 	KERNEL(poke_thread, 1, KERNEL_SUSPENDS, 0, 0, "")                                                              \
 	KERNEL(poke_lane, 32, 0, 0, 0, "")                                                                             \
 	KERNEL(poke_group, 32, KERNEL_SUSPENDS, 0, 0, "")                                                              \
+	KERNEL(count_rows, 32, KERNEL_ROWS, 0, 0, "")                                                                   \
 	KERNEL(poke_shared, 32, 0, 64, 0, "")                                                                          \
 	KERNEL(grid_sync, 32, KERNEL_SUSPENDS | KERNEL_COOPERATIVE, 0, 0, "")                                          \
 	KERNEL(chain, 32, KERNEL_SUSPENDS | KERNEL_YIELDS, 0, 0, "")                                                   \
