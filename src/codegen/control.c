@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "backend/cpu/abi.h"
+#include "codegen/memory.h"
 #include "codegen/state.h"
 
 enum { TWICE_MOST = 160 }; /* instructions times chunks of a block that is worth two bodies */
@@ -423,6 +424,8 @@ static void emit_rest_of_block(struct emitter *e, uint32_t block)
 		s->failed = !emit_instruction(e, &b->insts.data[j]);
 	if (s->failed)
 		return;
+	if (block == 0)
+		prefetch_written(e);
 	if (s->plan.nodes[block].linear)
 		end_linear(e, block);
 	else

@@ -252,10 +252,11 @@ LLVMValueRef *fission_home(struct emitter *e, uint32_t value)
 	return slots;
 }
 
-/* Says so to LLVM, so that what a region has read stays known while its groups write what lives across. */
+/* Says so to LLVM where groups have code of their own, so that what one has read stays known while another writes what lives across. In loops
+ * over groups it would only take registers (sgemm_tiled). */
 void fission_mark_access(struct emitter *e, LLVMValueRef access, bool of_program)
 {
-	if (!fission_context_bytes(e))
+	if (!fission_context_bytes(e) || !e->state->fission->apart)
 		return;
 	LLVMMetadataRef domain = LLVMMDStringInContext2(e->context, "dragoman", 8), name = LLVMMDStringInContext2(e->context, "contexts", 8);
 	domain = LLVMMDNodeInContext2(e->context, &domain, 1);

@@ -42,5 +42,7 @@ LLVMValueRef special_register(struct emitter *e, unsigned sreg, int component);
 
 /* prefetch.c: where the load is in a loop that steps far, asks for what its next round will read. */
 void prefetch_next(struct emitter *e, const struct ptx_operand *op, struct address address);
+/* Where the kernel begins: asks for what its block will write between later barriers. */
+void prefetch_written(struct emitter *e);
 
 #endif

@@ -2,16 +2,22 @@
  *
  * Loops that step over memory by more than the machine's prefetchers follow: loops over a grid, a row of 32 lanes here and the next
  * one far away. Each round asks for what the next one will read: lanes side by side, at an address that goes on by a constant
- * (Mowry, Lam and Gupta, "Design and Evaluation of a Compiler Algorithm for Prefetching", 1992). */
+ * (Mowry, Lam and Gupta, "Design and Evaluation of a Compiler Algorithm for Prefetching", 1992).
+ *
+ * Blocks that compute between barriers ask for what the next ones will read, and where they begin for the lines that they will write: a
+ * store whose line is not there holds up all those behind it, to shared memory too, until there is no room for more. */
 #include "codegen/memory.h"
 #include "codegen/state.h"
 
 #include "isa_emit.h"
 
+#include <stdlib.h>
+
 enum {
 	NEAREST = 8 << 10, /* bytes: nearer ones the machine finds itself, or they are in its caches */
 	BLOCKS_AHEAD = 2 << 10, /* bytes at least, from block to block */
 	LINE = 64,
+	MOST_WRITTEN = 4, /* stores of a kernel whose lines are asked for */
 	DEEPEST = 8
 };
 
@@ -170,6 +176,16 @@ static bool is_asked_for(struct emitter *e, const struct ptx_operand *op, uint32
 	return false;
 }
 
+static void ask_for(struct emitter *e, LLVMValueRef from, int64_t further, bool to_write)
+{
+	LLVMTypeRef i32 = int_type(e, 32), pointer = ptr_type(e);
+	LLVMValueRef offset = LLVMConstInt(int_type(e, 64), (uint64_t)further, true);
+	LLVMValueRef args[4] = { LLVMBuildGEP2(e->b, int_type(e, 8), from, &offset, 1, ""), LLVMConstInt(i32, to_write, 0), LLVMConstInt(i32, 3, 0),
+				 LLVMConstInt(i32, 1, 0) };
+	unsigned id = LLVMLookupIntrinsicID("llvm.prefetch", 13);
+	LLVMBuildCall2(e->b, LLVMIntrinsicGetType(e->context, id, &pointer, 1), LLVMGetIntrinsicDeclaration(e->module, id, &pointer, 1), args, 4, "");
+}
+
 void prefetch_next(struct emitter *e, const struct ptx_operand *op, struct address address)
 {
 	const struct ir_block *b = &e->ir->blocks.data[e->state->node];
@@ -188,10 +204,82 @@ void prefetch_next(struct emitter *e, const struct ptx_operand *op, struct addre
 		return;
 	for (int64_t near = step; of_block && step < BLOCKS_AHEAD;)
 		step += near;
-	LLVMTypeRef i32 = int_type(e, 32), pointer = ptr_type(e);
-	LLVMValueRef offset = LLVMConstInt(int_type(e, 64), (uint64_t)step, true);
-	LLVMValueRef args[4] = { LLVMBuildGEP2(e->b, int_type(e, 8), address.pointer, &offset, 1, ""), LLVMConstInt(i32, 0, 0),
-				 LLVMConstInt(i32, 3, 0), LLVMConstInt(i32, 1, 0) };
-	unsigned id = LLVMLookupIntrinsicID("llvm.prefetch", 13);
-	LLVMBuildCall2(e->b, LLVMIntrinsicGetType(e->context, id, &pointer, 1), LLVMGetIntrinsicDeclaration(e->module, id, &pointer, 1), args, 4, "");
+	ask_for(e, address.pointer, step, false);
+}
+
+/* ---- what a block will write ------------------------------------------------------------------------------------------- */
+
+/* Has block 0 the value, or can it be made there from what it has? Such values are made of few instructions (find_block_step). */
+static bool make_early(struct emitter *e, uint32_t value, bool *made)
+{
+	const struct ir_value *v = &e->ir->values.data[value];
+	if (value == IR_NONE || v->block == IR_NONE || v->block == 0 || (made && made[value]))
+		return true;
+	const struct ir_inst *inst = definition(e, value);
+	if (!inst || e->ir->blocks.data[v->block].region == 0)
+		return false;
+	for (unsigned u = 0; u < inst->use_count; u++)
+		if (!make_early(e, inst->uses[u].value, made))
+			return false;
+	if (!made)
+		return true;
+	made[value] = true;
+	return emit_instruction(e, inst);
+}
+
+/* The value that a store of lanes side by side has its address from, a block's threads next to the next block's; IR_NONE: it is no such. */
+static uint32_t base_of_store(struct emitter *e, const struct ir_inst *inst)
+{
+	const uint32_t *block = e->ir->options.block;
+	if (inst->op != IR_PTX || inst->ptx->guard || inst->ptx->form->row->opcode_id != OP_st || inst->ptx->form->space != PTX_SPACE_GLOBAL)
+		return IR_NONE;
+	const struct ptx_operand *op = &inst->ptx->operands[0];
+	int64_t step = 0, bytes = inst->ptx->form->vector * ptx_type_bits(inst->ptx->form->types[0]) / 8;
+	for (unsigned u = 0; u < inst->use_count && op->kind == PTX_OP_ADDRESS; u++) {
+		uint32_t value = inst->uses[u].value;
+		if (inst->uses[u].operand != &op->parts[0] || value == IR_NONE)
+			continue;
+		const struct ir_shape shape = e->ir->values.data[value].shape;
+		if (shape.kind == IR_AFFINE && shape.stride == bytes && find_block_step(e, value, DEEPEST, &step) && step == bytes * block[0])
+			return value;
+	}
+	return IR_NONE;
+}
+
+/* Do the lanes that begin the region come to the block, once? */
+static bool comes_once(struct emitter *e, uint32_t block)
+{
+	const struct ir_block *b = &e->ir->blocks.data[block];
+	uint32_t class = e->state->plan.nodes[block].mask_class;
+	return b->region != IR_NONE && b->region != 0 && b->loop == IR_NONE && !b->rare &&
+	       (class == e->ir->leaders[b->region] || e->ir->blocks.data[class].region != b->region);
+}
+
+void prefetch_written(struct emitter *e)
+{
+	const uint32_t *block = e->ir->options.block;
+	unsigned left = MOST_WRITTEN;
+	if (!e->state->fission || !block[0] || block[1] * block[2] != 1 || e->lanes == 1 || e->ir->options.check_alignment)
+		return;
+	bool *made = calloc(e->ir->values.count + 1, 1);
+	for (uint32_t i = 0; i < e->ir->order_count; i++) {
+		const struct ir_block *b = &e->ir->blocks.data[e->ir->order[i]];
+		for (size_t j = 0; j < b->insts.count && left && comes_once(e, e->ir->order[i]); j++) {
+			const struct ir_inst *inst = &b->insts.data[j];
+			uint32_t base = base_of_store(e, inst);
+			if (base == IR_NONE || !make_early(e, base, NULL) || !make_early(e, base, made))
+				continue;
+			left--;
+			e->inst = inst;
+			e->piece = PIECE_CHUNK;
+			e->w = e->width;
+			e->mask = NULL;
+			for (e->chunk = 0; e->chunk < e->chunks; e->chunk++) {
+				struct address address = emit_address(e, &inst->ptx->operands[0], PTX_SPACE_GLOBAL, 1);
+				if (address.kind == ADDRESS_STRIDED && e->chunk * address.stride * e->width % LINE == 0)
+					ask_for(e, address.pointer, 0, true);
+			}
+		}
+	}
+	free(made);
 }

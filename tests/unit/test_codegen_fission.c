@@ -213,6 +213,12 @@ static void test_next_block_is_fetched(void **state)
 	o = compile(text, shape(128)); /* its blocks are not side by side */
 	assert_int_equal(count(o.llvm, "call void @llvm.prefetch"), 0);
 	outcome_fini(&o);
+	/* and for the lines that it will write itself, whose addresses it makes only behind the last barrier */
+	snprintf(text, sizeof text, "%s%s%s", HEAD, at, SCAN("-256", "ge.u32") "add.s64 %rd7, %rd2, %rd6;\nst.global.u32 [%rd7], %r5;\n" TAIL);
+	o = compile(text, shape(256));
+	assert_int_equal(count(o.llvm, "call void @llvm.prefetch"), 4);
+	assert_int_equal(count(o.llvm, ", i32 1, i32 3, i32 1)"), 2);
+	outcome_fini(&o);
 }
 
 /* Threads that have left do not keep the others from being cut. */
