@@ -154,7 +154,9 @@ static bool one_lane_passes(const struct ir_func *func, const struct ir_block *b
 			if (inst->uses[u].operand == op)
 				value = inst->uses[u].value;
 		struct ir_shape shape = value == IR_NONE ? (struct ir_shape){ .kind = IR_UNIFORM } : func->values.data[value].shape;
-		different += shape.kind == IR_AFFINE && shape.exact && (shape.stride == 1 || shape.stride == -1);
+		/* of two warps' lanes as well, where it is a number of the whole block's */
+		bool own = !func->options.two_warps || shape.high - shape.low >= (int64_t)block[0] * block[1] * block[2] - 1;
+		different += shape.kind == IR_AFFINE && shape.exact && (shape.stride == 1 || shape.stride == -1) && own;
 		same += shape.kind == IR_UNIFORM;
 	}
 	return different == 1 && same == 1;
@@ -313,6 +315,8 @@ static bool is_signal(const struct ir_inst *inst)
 	if (inst->op != IR_PTX || !(inst->ptx->form->row->flags & ISA_WRITES))
 		return false;
 	const struct ptx_form *form = inst->ptx->form;
+	if (form->row->opcode_id == OP_mbarrier && (ptx_has(form, MOD_init) || ptx_has(form, MOD_inval)))
+		return false;
 	return form->row->flags & ISA_ATOMIC || ptx_has(form, MOD_volatile) || ptx_has(form, MOD_relaxed) || ptx_has(form, MOD_release) ||
 	       ptx_has(form, MOD_mmio);
 }
@@ -320,6 +324,13 @@ static bool is_signal(const struct ir_inst *inst)
 static bool is_of_space(const struct ir_inst *inst, enum ptx_space space)
 {
 	return inst->ptx->form->space == space || inst->ptx->form->space == PTX_SPACE_GENERIC || space == PTX_SPACE_GENERIC;
+}
+
+/* Of those that no mbarrier is changed by. */
+static bool is_plain_atomic(const struct ir_inst *inst)
+{
+	unsigned opcode = inst->ptx->form->row->opcode_id;
+	return (opcode == OP_atom || opcode == OP_red || opcode == OP_st) && !ptx_has(inst->ptx->form, MOD_async);
 }
 
 /* A signal for what the loop waits with? */
@@ -331,7 +342,8 @@ static bool is_signal_for(const struct ir_func *func, const struct ir_loop *loop
 		const struct ir_block *b = &func->blocks.data[func->order[i]];
 		for (size_t j = 0; j < b->insts.count; j++) {
 			const struct ir_inst *wait = &b->insts.data[j];
-			if ((ir_waits_at_mbarrier(wait) || is_waiting_read(func, loop, wait)) && is_of_space(inst, wait->ptx->form->space))
+			bool waits = is_waiting_read(func, loop, wait) || (ir_waits_at_mbarrier(wait) && !is_plain_atomic(inst));
+			if (waits && is_of_space(inst, wait->ptx->form->space))
 				return true;
 		}
 	}
@@ -485,7 +497,9 @@ static bool waits_apart_at_mbarrier(const struct ir_func *func, const struct ir_
 		for (size_t j = 0; j < b->insts.count && !waits; j++)
 			waits = ir_waits_at_mbarrier(&b->insts.data[j]);
 	}
-	return waits && (func->options.two_warps || (waits_across_branch(func, loop, false) && !entered_alone(func, loop)));
+	if (waits && func->options.two_warps)
+		return has_signals(func, loop);
+	return waits && waits_across_branch(func, loop, false) && !entered_alone(func, loop);
 }
 
 const char *ir_find_apart(const struct ir_func *func)
@@ -498,8 +512,8 @@ const char *ir_find_apart(const struct ir_func *func)
 		bool divergent = false;
 		bool waits = mark_waiting(func, loop, waiting) && exits_wait(func, loop, waiting, &divergent);
 		bool lock = waits && takes_lock(func, loop), parted = waits && !entered_alone(func, loop);
-		parted = parted && ((is_left_apart(func, loop) && (lock || has_signals(func, loop))) || waits_across_branch(func, loop, true));
-		if (waits && (two_warps ? lock || has_signals(func, loop) : parted))
+		bool apart = two_warps || is_left_apart(func, loop);
+		if (parted && ((apart && (lock || has_signals(func, loop))) || waits_across_branch(func, loop, true)))
 			why = "lanes of a warp that wait for what another of them may do";
 		if (!why && waits_apart_at_mbarrier(func, loop))
 			why = "lanes of a warp that wait at an mbarrier for others of them";
