@@ -136,7 +136,7 @@ static void keep_warps(struct ir_func *func)
 
 static void pair(struct ir_func *func)
 {
-	unsigned lanes = ir_paired_lanes(func);
+	unsigned lanes = func->region_count ? ir_narrowed_lanes(func) : ir_paired_lanes(func);
 	if (lanes)
 		take_lanes(func, lanes);
 }

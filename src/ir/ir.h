@@ -13,6 +13,7 @@
  *     ir_keep_together()   together.c   fast copies of parts where lanes nearly always go the same way
  *     ir_jam_lanes()   jam.c       several warps together, where loops do little
  *     ir_paired_lanes()    pair.c      two vectors of a warp together, where arithmetic waits for itself
+ *     ir_narrowed_lanes()  narrow.c    a quarter of a warp, where a loop between barriers keeps doubles
  *     ir_find_rows()       rows.c      blocks next to each other in x, row by row
  *     ir_add_lane_loops()  lane_loop.c  parts that lanes go through one after the other
  *     ir_print()     print.c     DRAGOMAN_DUMP=ir
@@ -221,6 +222,7 @@ bool ir_add_lane_loops(struct ir_func *func);
 /* How many lanes the analysed function does better with, of several warps (jam.c); 0: it does as it is. */
 unsigned ir_jam_lanes(const struct ir_func *func);
 unsigned ir_paired_lanes(const struct ir_func *func); /* the same of one warp (pair.c) */
+unsigned ir_narrowed_lanes(const struct ir_func *func); /* fewer than a warp's, where barriers ask for one (narrow.c); 0 */
 /* May the instruction run for lanes of several warps at once? (jam.c) */
 bool ir_is_of_threads(const struct ir_inst *inst);
 uint32_t ir_find_rows(const struct ir_func *func); /* ir_func.rows of the analysed function */

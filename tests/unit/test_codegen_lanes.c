@@ -142,6 +142,40 @@ static void test_jam(void **state)
 	free(ir);
 }
 
+/* ---- part of a warp ----------------------------------------------------------------------------------------------------- */
+
+/* Sums over what the block has put into shared memory, two doubles of them a thread. */
+#define SUMS(BEFORE)                                                                                                    \
+	".reg .f64 %d<8>;\nmov.f64 %d1, 0d0000000000000000;\nmov.f64 %d2, %d1;\nmov.u32 %r5, 0;\nld.global.f64 %d3, [%rd4];\n"   \
+	"mov.u32 %r8, s;\nshl.b32 %r9, %r2, 3;\nadd.s32 %r9, %r8, %r9;\nst.shared.f64 [%r9], %d3;\nbar.sync 0;\n" BEFORE         \
+	"again: ld.shared.f64 %d4, [%r8];\nsub.f64 %d5, %d4, %d3;\nadd.f64 %d1, %d1, %d5;\nfma.rn.f64 %d2, %d5, %d5, %d2;\n"     \
+	"add.s32 %r8, %r8, 8;\nadd.s32 %r5, %r5, 1;\nsetp.lt.s32 %p1, %r5, %r1;\n@%p1 bra again;\nadd.f64 %d1, %d1, %d2;\n"      \
+	"st.global.f64 [%rd5], %d1;\n"
+
+static void test_part_of_a_warp(void **state)
+{
+	static const struct {
+		const char *text, *lanes;
+	} rows[] = {
+		{ HEAD SUMS("") TAIL, "lanes 8," },
+		/* read where others have written, or will write, with no barrier in between */
+		{ HEAD SUMS("ld.shared.f64 %d6, [%r9];\nst.shared.f64 [%r9+8], %d6;\n") TAIL, "lanes 32," },
+		{ HEAD SUMS("ld.global.f64 %d6, [%rd5];\nst.global.f64 [%rd5+8], %d6;\n") TAIL, "lanes 32," },
+		{ HEAD SUMS("ld.f64 %d6, [%rd5];\n") TAIL, "lanes 32," },
+		{ HEAD SUMS("st.shared.u32 [%r9], %r2;\nbar.sync 0;\n") TAIL, "lanes 8," },
+		{ HEAD SUMS("ld.global.nc.f64 %d6, [%rd5];\nadd.f64 %d1, %d1, %d6;\n") TAIL, "lanes 8," },
+		{ HEAD SUMS("shfl.sync.idx.b32 %r6, %r2, 0, 31, -1;\nst.global.u32 [%rd5+8], %r6;\n") TAIL, "lanes 32," },
+		{ HEAD SUMS("red.global.add.u32 [%rd2], 1;\n") TAIL, "lanes 32," },
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		char *ir = dump(rows[i].text, shape(128, 1, 0), "ir");
+		if (!strstr(ir, rows[i].lanes))
+			fail_msg("case %zu is not %s %.100s", i, rows[i].lanes, ir);
+		free(ir);
+	}
+}
+
 /* ---- blocks row by row ---------------------------------------------------------------------------------------------- */
 
 /* A point of a picture, where blocks of BX x 8 threads are side by side. */
@@ -332,7 +366,7 @@ int main(void)
 		cmocka_unit_test(test_wmma), cmocka_unit_test(test_fast_wmma),
 		cmocka_unit_test(test_handed_over), cmocka_unit_test(test_unsigned_index), cmocka_unit_test(test_scattered),
 		cmocka_unit_test(test_counted_bits),
-		cmocka_unit_test(test_rows_of_blocks),
+		cmocka_unit_test(test_rows_of_blocks), cmocka_unit_test(test_part_of_a_warp),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,108 @@
+/* A quarter of a warp as a group, in loops that keep doubles.
+ *
+ * Where a kernel has barriers a group is a warp: 32 doubles are eight registers of four, and a loop that keeps six of them for each thread (a
+ * body's place, the forces on it) keeps 48 in sixteen registers. With eight lanes they are twelve, and stay where they are.
+ *
+ * A warp is more than a group of lanes for programs that let its lanes hand things to each other in memory, with no barrier in between because
+ * a warp runs in step. So only where none can: no operations of warps, no atomics, and no way from barrier to barrier that both reads and
+ * writes one kind of memory. */
+#include "ir/flatten.h"
+
+#include <stdlib.h>
+
+#include "isa_mods.h"
+
+enum {
+	LEAST_KEPT = 2,   /* doubles of each thread that a loop carries: of a warp, all registers */
+	OF_GLOBAL = 1, OF_SHARED = 2
+};
+
+struct access {
+	uint8_t reads, writes; /* kinds of memory, since the last barrier */
+};
+
+static uint8_t kinds(const struct ir_inst *inst)
+{
+	switch (inst->ptx->form->space) {
+	case PTX_SPACE_GLOBAL: return ptx_has(inst->ptx->form, MOD_nc) ? 0 : OF_GLOBAL;
+	case PTX_SPACE_SHARED: return OF_SHARED;
+	case PTX_SPACE_PARAM:
+	case PTX_SPACE_CONST:
+	case PTX_SPACE_LOCAL: return 0;
+	default: return OF_GLOBAL | OF_SHARED;
+	}
+}
+
+/* What has been read and written when the block is over; false where lanes might hand something over. */
+static bool go_through(const struct ir_block *b, struct access *now)
+{
+	for (size_t j = 0; j < b->insts.count; j++) {
+		const struct ir_inst *inst = &b->insts.data[j];
+		uint32_t flags = inst->op == IR_PTX ? inst->ptx->form->row->flags : 0;
+		if (!(flags & (ISA_READS | ISA_WRITES)))
+			continue;
+		uint8_t here = kinds(inst);
+		now->reads |= flags & ISA_READS ? here : 0;
+		now->writes |= flags & ISA_WRITES ? here : 0;
+		if (now->reads & now->writes)
+			return false;
+	}
+	return true;
+}
+
+static bool nothing_handed_over(const struct ir_func *func)
+{
+	struct access *begin = calloc(func->blocks.count, sizeof *begin);
+	bool changed = begin != NULL, fine = changed;
+	while (fine && changed) {
+		changed = false;
+		for (uint32_t i = 0; fine && i < func->order_count; i++) {
+			const struct ir_block *b = &func->blocks.data[func->order[i]];
+			struct access now = begin[func->order[i]];
+			fine = go_through(b, &now);
+			for (uint32_t s = 0; s < b->succ_count; s++) {
+				struct access *next = &begin[b->succs[s]];
+				if (func->blocks.data[b->succs[s]].after_barrier || !((now.reads & ~next->reads) | (now.writes & ~next->writes)))
+					continue;
+				next->reads |= now.reads;
+				next->writes |= now.writes;
+				changed = true;
+			}
+		}
+	}
+	free(begin);
+	return fine;
+}
+
+/* A loop between barriers that carries doubles along. */
+static bool keeps_doubles(const struct ir_func *func, const struct ir_loop *loop)
+{
+	const struct ir_block *header = &func->blocks.data[loop->header];
+	unsigned kept = 0;
+	for (uint32_t i = loop->first; i <= loop->last; i++)
+		if (func->blocks.data[func->order[i]].region != header->region || func->blocks.data[func->order[i]].after_barrier)
+			return false;
+	for (size_t p = 0; p < header->phis.count; p++) {
+		const struct ir_value *v = &func->values.data[header->phis.data[p].value];
+		kept += v->type == PTX_F64 && v->shape.kind == IR_VARYING;
+	}
+	return kept >= LEAST_KEPT;
+}
+
+unsigned ir_narrowed_lanes(const struct ir_func *func)
+{
+	const uint32_t *block = func->options.block;
+	bool keeps = false;
+	if (func->options.lanes || func->options.fibers || func->lanes <= func->width || func->width < 8 || func->calls || func->lane_loops ||
+	    !func->region_count || func->barriers_dropped || block[0] * block[1] * block[2] % func->width || !ir_shows_no_warps(func))
+		return 0;
+	for (uint32_t i = 0; i < func->order_count; i++) {
+		const struct ir_block *b = &func->blocks.data[func->order[i]];
+		for (size_t j = 0; j < b->insts.count; j++)
+			if (b->insts.data[j].op == IR_PTX && b->insts.data[j].ptx->form->row->flags & ISA_ATOMIC)
+				return 0;
+	}
+	for (size_t l = 0; l < func->loops.count; l++)
+		keeps |= keeps_doubles(func, &func->loops.data[l]);
+	return keeps && nothing_handed_over(func) ? func->width : 0;
+}
