@@ -14,6 +14,7 @@
 
 #include "backend/cpu/abi.h"
 #include "codegen/state.h"
+#include "codegen/values.h"
 #include "isa_emit.h"
 
 enum {
@@ -153,7 +154,7 @@ static const struct ir_inst *definition(struct emitter *e, uint32_t value)
 static bool is_cheap_opcode(const struct ir_inst *inst)
 {
 	static const uint16_t cheap[] = { OP_mov, OP_add, OP_sub, OP_mul, OP_mad, OP_shl, OP_shr, OP_and, OP_or, OP_xor, OP_cvt, OP_cvta,
-					  OP_min, OP_max, OP_setp };
+					  OP_min, OP_max, OP_not, OP_setp };
 	if (inst->op == IR_COPY)
 		return !inst->ptx || !inst->ptx->guard;
 	if (inst->op != IR_PTX || inst->ptx->guard || inst->def_count != 1 || !(inst->ptx->form->row->flags & ISA_PURE))
@@ -164,6 +165,23 @@ static bool is_cheap_opcode(const struct ir_inst *inst)
 	return false;
 }
 
+/* Is it the same numbers in each group, made of nothing but constants and lanes' numbers (a mask of the lanes before one's own)? */
+static bool is_constant_vector(struct emitter *e, uint32_t value, unsigned depth)
+{
+	if (value == IR_NONE || known_number(e, value) || known_base(e, value, 0))
+		return true;
+	const struct ir_inst *inst = definition(e, value);
+	if (!inst || depth > REMAKE_COST || !is_cheap_opcode(inst) || inst->op != IR_PTX)
+		return false;
+	for (unsigned i = 1; i < inst->ptx->operand_count; i++)
+		if (inst->ptx->operands[i].kind != PTX_OP_REGISTER && inst->ptx->operands[i].kind != PTX_OP_IMMEDIATE)
+			return false;
+	for (unsigned u = 0; u < inst->use_count; u++)
+		if (!is_constant_vector(e, inst->uses[u].value, depth + 1))
+			return false;
+	return true;
+}
+
 /* Instructions that it takes to compute the value again from what the block agrees on; more than REMAKE_COST: not worth it. A comparison of
  * an index takes no longer than a mask's load, and where groups have code of their own it is known. */
 static unsigned cost_of_remaking(struct emitter *e, uint32_t value, unsigned depth)
@@ -171,7 +189,7 @@ static unsigned cost_of_remaking(struct emitter *e, uint32_t value, unsigned dep
 	const struct ir_inst *inst = definition(e, value);
 	if (value == IR_NONE || e->ir->values.data[value].block_uniform)
 		return 0;
-	bool varies = e->ir->values.data[value].shape.kind == IR_VARYING;
+	bool varies = e->ir->values.data[value].shape.kind == IR_VARYING && !is_constant_vector(e, value, 0);
 	if (!inst || depth > REMAKE_COST || !is_cheap_opcode(inst) || (varies && (inst->op != IR_PTX || inst->ptx->form->row->opcode_id != OP_setp)))
 		return REMAKE_COST + 1;
 	unsigned cost = 1;

@@ -126,6 +126,17 @@ static void test_rounds_of_reductions(void **state)
 	outcome_fini(&o);
 }
 
+/* The lanes before one's own are the same in each group. */
+static void test_constants_are_remade(void **state)
+{
+	(void)state;
+	struct outcome o = compile(HEAD "and.b32 %r5, %r2, 31;\nmov.u32 %r6, -1;\nshl.b32 %r7, %r6, %r5;\nnot.b32 %r7, %r7;\nst.shared.u32 [%r4], %r7;\n"
+					"bar.sync 0;\nld.shared.u32 %r8, [s+64];\nand.b32 %r8, %r8, %r7;\npopc.b32 %r8, %r8;\n"
+					"st.global.u32 [%rd5], %r8;\n" TAIL, shape(256));
+	assert_int_equal(o.info.context_bytes, 0);
+	outcome_fini(&o);
+}
+
 /* A round's condition that is used again behind other barriers is made again: it is known there too. */
 static void test_conditions_are_remade(void **state)
 {
@@ -322,8 +333,8 @@ int main(void)
 		cmocka_unit_test(test_reduction),    cmocka_unit_test(test_one_group),        cmocka_unit_test(test_fibers),
 		cmocka_unit_test(test_masks_end),    cmocka_unit_test(test_indices_are_small),
 		cmocka_unit_test(test_rounds_of_reductions), cmocka_unit_test(test_conditions_are_remade),
-		cmocka_unit_test(test_sums_over_warps), cmocka_unit_test(test_dropped_barriers), cmocka_unit_test(test_next_block_is_fetched),
-		cmocka_unit_test(test_next_tile_is_fetched),
+		cmocka_unit_test(test_sums_over_warps), cmocka_unit_test(test_constants_are_remade), cmocka_unit_test(test_dropped_barriers),
+		cmocka_unit_test(test_next_block_is_fetched), cmocka_unit_test(test_next_tile_is_fetched),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
