@@ -5,10 +5,7 @@
  * (Mowry, Lam and Gupta, "Design and Evaluation of a Compiler Algorithm for Prefetching", 1992).
  *
  * Blocks that compute between barriers ask for what the next ones will read, and where they begin for the lines that they will write: a
- * store whose line is not there holds up all those behind it, to shared memory too, until there is no room for more.
- *
- * Loops over tiles, which blocks share between barriers, ask for the next tile however near: a tile is many rows, more than the prefetchers keep
- * in mind, and there is time for it to come. */
+ * store whose line is not there holds up all those behind it, to shared memory too, until there is no room for more. */
 #include "codegen/memory.h"
 #include "codegen/state.h"
 
@@ -189,25 +186,11 @@ static void ask_for(struct emitter *e, LLVMValueRef from, int64_t further, bool 
 	LLVMBuildCall2(e->b, LLVMIntrinsicGetType(e->context, id, &pointer, 1), LLVMGetIntrinsicDeclaration(e->module, id, &pointer, 1), args, 4, "");
 }
 
-/* A loop over tiles: all threads of the block read one, wait for each other, and compute with it before the next. */
-static bool is_over_tiles(struct emitter *e, uint32_t loop)
-{
-	if (loop == IR_NONE || !e->state->fission)
-		return false;
-	for (uint32_t i = e->ir->loops.data[loop].first; i <= e->ir->loops.data[loop].last; i++) {
-		const struct ir_block *b = &e->ir->blocks.data[e->ir->order[i]];
-		if (b->after_barrier && b->loop == loop)
-			return true;
-	}
-	return false;
-}
-
 void prefetch_next(struct emitter *e, const struct ptx_operand *op, struct address address)
 {
 	const struct ir_block *b = &e->ir->blocks.data[e->state->node];
 	int64_t step = 0, bytes = address.stride * e->width;
-	bool of_tiles = is_over_tiles(e, b->loop), of_loop = of_tiles || (b->fast && b->loop != IR_NONE);
-	bool of_block = b->loop == IR_NONE && e->state->fission && e->ir->options.block[0];
+	bool of_loop = b->fast && b->loop != IR_NONE, of_block = b->loop == IR_NONE && e->state->fission && e->ir->options.block[0];
 	if (!(of_loop || of_block) || address.kind != ADDRESS_STRIDED || bytes <= 0 || bytes > LINE || e->mask ||
 	    (int64_t)e->chunk * bytes % LINE || op->kind != PTX_OP_ADDRESS || op->parts[0].kind != PTX_OP_REGISTER)
 		return;
@@ -217,8 +200,7 @@ void prefetch_next(struct emitter *e, const struct ptx_operand *op, struct addre
 				(find_block_step(e, e->inst->uses[u].value, DEEPEST, &step) && !is_asked_for(e, op, e->inst->uses[u].value))))
 			return;
 	const uint32_t *block = e->ir->options.block;
-	int64_t nearest = of_tiles ? LINE : NEAREST;
-	if (of_loop ? step < nearest && step > -nearest : step != address.stride * (int64_t)block[0] || block[1] * block[2] != 1)
+	if (of_loop ? step < NEAREST && step > -NEAREST : step != address.stride * (int64_t)block[0] || block[1] * block[2] != 1)
 		return;
 	for (int64_t near = step; of_block && step < BLOCKS_AHEAD;)
 		step += near;

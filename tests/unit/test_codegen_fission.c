@@ -232,28 +232,6 @@ static void test_next_block_is_fetched(void **state)
 	outcome_fini(&o);
 }
 
-/* A loop over tiles, which the threads of a block share: each round asks for what the next will read, however near that is. */
-static void test_next_tile_is_fetched(void **state)
-{
-	(void)state;
-	static const char *const rounds[] = {
-		"mov.u32 %r5, 0;\nmov.f32 %f1, 0f00000000;\nagain: ld.global.f32 %f2, [%rd4];\nst.shared.f32 [%r4], %f2;\nbar.sync 0;\n"
-		"ld.shared.f32 %f3, [s+64];\nfma.rn.f32 %f1, %f3, %f3, %f1;\nbar.sync 0;\nadd.s64 %rd4, %rd4, ",
-		";\nadd.s32 %r5, %r5, 1;\nsetp.ne.s32 %p1, %r5, %r1;\n@%p1 bra again;\nst.global.f32 [%rd5], %f1;\n",
-	};
-	static const struct {
-		const char *step;
-		unsigned fetched;
-	} rows[] = { { "1024", 2 }, { "64", 2 }, { "4", 0 } };
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		char text[4000];
-		snprintf(text, sizeof text, "%s%s%s%s%s", HEAD, rounds[0], rows[i].step, rounds[1], TAIL);
-		struct outcome o = compile(text, shape(256));
-		assert_int_equal(count(o.llvm, "call void @llvm.prefetch"), rows[i].fetched);
-		outcome_fini(&o);
-	}
-}
-
 /* Threads that have left do not keep the others from being cut. */
 static void test_early_exit(void **state)
 {
@@ -334,7 +312,7 @@ int main(void)
 		cmocka_unit_test(test_masks_end),    cmocka_unit_test(test_indices_are_small),
 		cmocka_unit_test(test_rounds_of_reductions), cmocka_unit_test(test_conditions_are_remade),
 		cmocka_unit_test(test_sums_over_warps), cmocka_unit_test(test_constants_are_remade), cmocka_unit_test(test_dropped_barriers),
-		cmocka_unit_test(test_next_block_is_fetched), cmocka_unit_test(test_next_tile_is_fetched),
+		cmocka_unit_test(test_next_block_is_fetched),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
