@@ -33,6 +33,23 @@ LLVMValueRef entry_alloca(struct emitter *e, LLVMTypeRef type, const char *name)
 	return slot;
 }
 
+/* Kernels with hundreds of matrix products had a megabyte of fragments on the stack, none of which is needed for long. (On GPUs they become
+ * registers, and LLVM sees best which of them when each is memory of its own.) */
+LLVMValueRef room_alloca(struct emitter *e, LLVMTypeRef type, const char *name)
+{
+	struct emitter_state *s = e->state;
+	for (size_t i = 0; i < s->rooms.count && !e->target->hooks; i++) {
+		struct room *room = &s->rooms.data[i];
+		if (room->type != type || room->taken == s->emitted)
+			continue;
+		room->taken = s->emitted;
+		return room->memory;
+	}
+	LLVMValueRef memory = entry_alloca(e, type, name);
+	vec_push(&s->rooms, ((struct room){ type, memory, s->emitted }));
+	return memory;
+}
+
 LLVMValueRef flat_pointer(struct emitter *e, LLVMValueRef pointer)
 {
 	return LLVMTypeOf(pointer) == ptr_type(e) ? pointer : LLVMBuildAddrSpaceCast(e->b, pointer, ptr_type(e), "");
@@ -597,6 +614,7 @@ static void compilation_fini(struct compilation *c)
 		LLVMDisposeTargetMachine(c->machine);
 	if (c->e.ir)
 		ir_destroy(c->e.ir);
+	vec_fini(&c->state.rooms);
 	vec_fini(&c->unit.symbol_list);
 	map_fini(&c->unit.symbol_numbers);
 	vec_fini(&c->unit.functions);
@@ -646,6 +664,7 @@ static bool start_module(struct compilation *c, const char *name)
 static bool emit_ir(struct compilation *c, struct ptx_diagnostic *diagnostic)
 {
 	struct emitter *e = &c->e;
+	vec_fini(&c->state.rooms);
 	c->state = (struct emitter_state){ .arena = &c->arena, .unit = &c->unit };
 	c->unit.kernel_flags |= e->ir->kernel_flags;
 	e->diagnostic = diagnostic;

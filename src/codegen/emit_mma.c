@@ -40,13 +40,11 @@ LLVMValueRef fragment_word(struct emitter *e, LLVMValueRef base, unsigned bits, 
 	return LLVMBuildGEP2(e->b, word, base, &at, 1, "");
 }
 
-/* One register of all lanes, from an exchange: the scalar form. */
-static void exchange_register(struct emitter *e, const struct ptx_operand *op, unsigned bits, LLVMValueRef to)
+static void exchange_words(struct emitter *e, LLVMValueRef thread, LLVMValueRef own, LLVMValueRef words, unsigned bits, LLVMValueRef to)
 {
 	LLVMTypeRef i32 = LLVMInt32TypeInContext(e->context), i64 = LLVMInt64TypeInContext(e->context);
 	LLVMTypeRef types[] = { i32, i32, i64, LLVMPointerTypeInContext(e->context, 0) };
-	LLVMValueRef words = lane_words(e), own = arg_uniform(e, op, bits == 64 ? PTX_B64 : PTX_B32);
-	LLVMValueRef arguments[] = { e->first_thread, LLVMConstInt(i32, UINT32_MAX, false), LLVMBuildZExt(e->b, own, i64, ""), words };
+	LLVMValueRef arguments[] = { thread, LLVMConstInt(i32, UINT32_MAX, false), own, words };
 	call_service(e, offsetof(struct cpu_services, exchange), i32, types, arguments, 4);
 	LLVMValueRef all = LLVMBuildLoad2(e->b, LLVMVectorType(i64, 32), words, "");
 	LLVMSetAlignment(all, 8);
@@ -55,10 +53,50 @@ static void exchange_register(struct emitter *e, const struct ptx_operand *op, u
 	LLVMSetAlignment(LLVMBuildStore(e->b, all, to), 8);
 }
 
+/* The same as a function void (block, services, thread, own, to): kernels of thousands of registers took half a minute to compile. */
+static LLVMValueRef exchange_function(struct emitter *e, unsigned bits, LLVMTypeRef *type)
+{
+	LLVMTypeRef i64 = LLVMInt64TypeInContext(e->context), pointer = LLVMPointerTypeInContext(e->context, 0);
+	LLVMTypeRef types[] = { pointer, pointer, LLVMInt32TypeInContext(e->context), i64, pointer };
+	const char *name = bits == 32 ? "exchange.32" : "exchange.64";
+	*type = LLVMFunctionType(LLVMVoidTypeInContext(e->context), types, 5, false);
+	LLVMValueRef f = LLVMGetNamedFunction(e->module, name), outer = e->function, block = e->block, services = e->state->services;
+	if (f)
+		return f;
+	LLVMBasicBlockRef at = LLVMGetInsertBlock(e->b);
+	f = e->function = add_own_function(e, name, *type);
+	e->block = LLVMGetParam(f, 0);
+	e->state->services = LLVMGetParam(f, 1);
+	LLVMPositionBuilderAtEnd(e->b, LLVMAppendBasicBlockInContext(e->context, f, "entry"));
+	LLVMValueRef words = LLVMBuildAlloca(e->b, LLVMArrayType2(i64, 32), "words");
+	exchange_words(e, LLVMGetParam(f, 2), LLVMGetParam(f, 3), words, bits, LLVMGetParam(f, 4));
+	LLVMBuildRetVoid(e->b);
+	e->function = outer;
+	e->block = block;
+	e->state->services = services;
+	LLVMPositionBuilderAtEnd(e->b, at);
+	return f;
+}
+
+/* One register of all lanes, from an exchange: the scalar form. */
+static void exchange_register(struct emitter *e, const struct ptx_operand *op, unsigned bits, LLVMValueRef to)
+{
+	LLVMTypeRef type;
+	LLVMValueRef own = arg_uniform(e, op, bits == 64 ? PTX_B64 : PTX_B32);
+	own = LLVMBuildZExt(e->b, own, LLVMInt64TypeInContext(e->context), "");
+	if (e->target->hooks) {
+		exchange_words(e, e->first_thread, own, lane_words(e), bits, to);
+		return;
+	}
+	LLVMValueRef function = exchange_function(e, bits, &type);
+	LLVMValueRef arguments[] = { e->block, e->state->services, e->first_thread, own, to };
+	LLVMBuildCall2(e->b, type, function, arguments, 5, "");
+}
+
 LLVMValueRef fragment_store(struct emitter *e, const struct ptx_operand *op, unsigned bits, unsigned count)
 {
 	LLVMTypeRef word = LLVMIntTypeInContext(e->context, bits);
-	LLVMValueRef base = entry_alloca(e, LLVMArrayType2(word, 32 * count), "fragment");
+	LLVMValueRef base = room_alloca(e, LLVMArrayType2(word, 32 * count), "fragment");
 	for (unsigned i = 0; i < count; i++) {
 		const struct ptx_operand *part = fragment_part(op, i);
 		if (e->lanes == 1) {
@@ -192,7 +230,7 @@ static void call_words(struct emitter *e, LLVMValueRef function, LLVMValueRef a,
 
 static LLVMValueRef word_array(struct emitter *e, unsigned bits, unsigned count, const char *name)
 {
-	return entry_alloca(e, LLVMArrayType2(LLVMIntTypeInContext(e->context, bits), count), name);
+	return room_alloca(e, LLVMArrayType2(LLVMIntTypeInContext(e->context, bits), count), name);
 }
 
 static void multiply_tiles(struct emitter *e, struct product *p, LLVMValueRef function)

@@ -52,5 +52,6 @@ LLVMValueRef group_bits(struct emitter *e, const struct ptx_operand *op)
 
 LLVMValueRef lane_words(struct emitter *e)
 {
-	return entry_alloca(e, LLVMArrayType2(LLVMInt64TypeInContext(e->context), 32), "words");
+	LLVMTypeRef type = LLVMArrayType2(LLVMInt64TypeInContext(e->context), 32);
+	return e->lanes == 1 ? room_alloca(e, type, "words") : entry_alloca(e, type, "words");
 }

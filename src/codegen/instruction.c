@@ -236,6 +236,7 @@ static void emit_lanes(struct emitter *e)
 bool emit_instruction(struct emitter *e, const struct ir_inst *inst)
 {
 	e->inst = inst;
+	e->state->emitted++;
 	if (inst->op >= IR_LANE_MASK) {
 		if (inst->op >= IR_ARRIVE)
 			emit_resume_op(e);

@@ -796,11 +796,10 @@ static bool known_types(const struct mma_tile *tile)
 	}
 }
 
-LLVMValueRef mma_add_function(struct emitter *e, const char *name)
+LLVMValueRef add_own_function(struct emitter *e, const char *name, LLVMTypeRef type)
 {
 	static const char *const inherited[] = { "target-cpu", "target-features", "prefer-vector-width" };
-	LLVMTypeRef pointer = LLVMPointerTypeInContext(e->context, 0), types[MMA_POINTERS] = { pointer, pointer, pointer, pointer, pointer };
-	LLVMValueRef f = LLVMAddFunction(e->module, name, LLVMFunctionType(LLVMVoidTypeInContext(e->context), types, MMA_POINTERS, false));
+	LLVMValueRef f = LLVMAddFunction(e->module, name, type);
 	LLVMAttributeIndex whole = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
 	LLVMSetLinkage(f, LLVMInternalLinkage);
 	for (size_t i = 0; i < sizeof(inherited) / sizeof(inherited[0]); i++) {
@@ -811,6 +810,12 @@ LLVMValueRef mma_add_function(struct emitter *e, const char *name)
 	LLVMAddAttributeAtIndex(f, whole, LLVMCreateEnumAttribute(e->context, LLVMGetEnumAttributeKindForName("noinline", 8), 0));
 	LLVMAddAttributeAtIndex(f, whole, LLVMCreateEnumAttribute(e->context, LLVMGetEnumAttributeKindForName("nounwind", 8), 0));
 	return f;
+}
+
+LLVMValueRef mma_add_function(struct emitter *e, const char *name)
+{
+	LLVMTypeRef pointer = LLVMPointerTypeInContext(e->context, 0), types[MMA_POINTERS] = { pointer, pointer, pointer, pointer, pointer };
+	return add_own_function(e, name, LLVMFunctionType(LLVMVoidTypeInContext(e->context), types, MMA_POINTERS, false));
 }
 
 LLVMValueRef mma_function(struct emitter *e, const struct mma_tile *tile)

@@ -39,6 +39,8 @@ LLVMValueRef mma_function(struct emitter *e, const struct mma_tile *tile);
  * there is no faster way than mma_function() for each. */
 LLVMValueRef mma_fast_function(struct emitter *e, const struct mma_tile *tile, unsigned row_tiles, unsigned column_tiles);
 
+/* A function of ours, called from the kernel and never inlined: what is long and there often. */
+LLVMValueRef add_own_function(struct emitter *e, const char *name, LLVMTypeRef type);
 /* A function of that name with five pointers, to which no code has been added yet. */
 LLVMValueRef mma_add_function(struct emitter *e, const char *name);
 

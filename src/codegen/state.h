@@ -47,6 +47,13 @@ struct home {
 	LLVMValueRef slot; /* BLOCK */
 };
 
+/* Memory that one instruction needs for itself (room_alloca). */
+struct room {
+	LLVMTypeRef type;
+	LLVMValueRef memory;
+	size_t taken; /* by which instruction last, as emitter_state.emitted counts */
+};
+
 struct emitter_state {
 	struct arena *arena;
 	struct plan plan;
@@ -67,6 +74,8 @@ struct emitter_state {
 	bool uncut;                    /* it was, but cannot be: to be compiled again with fibers */
 
 	struct lane_masks group;       /* GROUP piece: lanes that take part */
+	VEC(struct room) rooms;
+	size_t emitted;                /* instructions so far, each time that one is emitted */
 	LLVMValueRef *arrays;          /* of lane loops: allocas, NULL before their first use */
 
 	LLVMValueRef results;          /* a called function's: ptr */
@@ -99,6 +108,8 @@ void add_pointed_functions(struct emitter_unit *unit, const struct ptx_module *m
 LLVMTypeRef int_type(struct emitter *e, unsigned bits);
 LLVMTypeRef ptr_type(struct emitter *e);
 LLVMValueRef entry_alloca(struct emitter *e, LLVMTypeRef type, const char *name);
+/* The same for what is used within the instruction alone: later ones use it again. */
+LLVMValueRef room_alloca(struct emitter *e, LLVMTypeRef type, const char *name);
 
 bool emit_instruction(struct emitter *e, const struct ir_inst *inst); /* instruction.c */
 
