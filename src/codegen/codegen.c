@@ -402,14 +402,15 @@ static bool optimise(struct emitter *e, LLVMTargetMachineRef machine, unsigned o
 {
 	LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
 	/* What pays for straight SIMD code, and no more: facts measured on the table of kernels in docs/performance.md. */
-	const char *passes = opt_level ? "function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),gvn,"
-					 "instcombine<no-verify-fixpoint>,simplifycfg)" :
-					 "function(sroa)";
+	const char *passes = opt_level > 1 ? "function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),gvn,"
+					     "instcombine<no-verify-fixpoint>,simplifycfg)" :
+			     opt_level	   ? "function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg)" :
+					     "function(sroa)";
 	if (e->target->hooks)
 		passes = opt_level ? e->target->hooks->passes : "always-inline,function(infer-address-spaces,sroa)";
 	LLVMErrorRef error = LLVMRunPasses(e->module, passes, machine, options);
 	LLVMDisposePassBuilderOptions(options);
-	if (!error && opt_level && e->width > 1 && !e->target->bit_masks)
+	if (!error && opt_level > 1 && e->width > 1 && !e->target->bit_masks)
 		widen_masks(e->module, e->state->arena);
 	if (!error)
 		return true;
@@ -592,6 +593,17 @@ static unsigned opt_level_for(const struct ir_func *ir, unsigned wanted)
 	return count > LARGE ? 0 : wanted;
 }
 
+/* Would the full form take long to compile? Of the table's kernels those of up to 860 instructions times chunks took up to 90 ms of a
+ * processor, and 1232 and more took 130 ms to 1.3 s. */
+static bool takes_long(const struct ir_func *ir)
+{
+	enum { LONG = 1000 };
+	size_t count = 0;
+	for (uint32_t i = 0; i < ir->order_count; i++)
+		count += ir->blocks.data[ir->order[i]].insts.count;
+	return count * ir->chunks > LONG;
+}
+
 struct compilation {
 	struct arena arena;
 	struct target target;
@@ -736,6 +748,13 @@ static bool compilation_try(struct compilation *c, const struct ptx_module *modu
 	if (!c->e.ir)
 		return false;
 	c->options.opt_level = (uint8_t)opt_level_for(c->e.ir, options->opt_level);
+	if (options->may_be_quick && c->options.opt_level == 2 && takes_long(c->e.ir)) {
+		ir_destroy(c->e.ir);
+		c->options.opt_level = 1;
+		c->e.ir = build_ir(c, module, kernel, diagnostic);
+		if (!c->e.ir)
+			return false;
+	}
 	if (!start_module(c, kernel->symbol.name))
 		return false;
 	if (!emit_ir(c, diagnostic) || !emit_called_functions(c, module, diagnostic))
@@ -770,6 +789,7 @@ static bool compile(const struct ptx_module *module, const struct ptx_function *
 	}
 	if (ok)
 		fill_info(&c.e, result);
+	result->quick = c.options.opt_level == 1 && options->opt_level == 2;
 	ok = ok && write_object(&c.e, c.machine, result);
 	compilation_fini(&c);
 	log_debug("%s %s for %u,%u,%u in %.1f ms", ok ? "compiled" : "could not compile", kernel->symbol.name, options->block[0],

@@ -9,14 +9,15 @@
 #include "ptx/ptx.h"
 
 /* Rows of spec/ptx.isa are numbered alike on both sides, or the compiler must not be used. */
-enum { COMPILER_INTERFACE = 1 << 24 | ISA_ROW_COUNT << 12 | ISA_MOD_COUNT };
+enum { COMPILER_INTERFACE = 2 << 24 | ISA_ROW_COUNT << 12 | ISA_MOD_COUNT };
 
 struct compile_options {
 	/* Threads that one call of the code runs: 0 lets the compiler choose (a warp as chunks of native vectors);
 	 * 1 is the scalar form: a thread a call, meeting others through the runtime. 8, 16, 32: as said. */
 	uint8_t lanes;
 	uint8_t vector;        /* lanes of a chunk: 0 = the target's natural width; 4, 8, 16 */
-	uint8_t opt_level;     /* 0, or 2 */
+	uint8_t opt_level;     /* 2; 1: the quick form, for a kernel that is to run soon rather than fast; 0: as it comes */
+	bool may_be_quick;     /* 1 in place of 2 where 2 would take long: compile_result.quick says so (no part of the cache's key) */
 	bool small_grid;       /* the launch's threads in each dimension are < 2^31: global indices do not wrap */
 	bool check_alignment;  /* of addresses; end the kernel where they are not (DRAGOMAN_CHECK_ALIGNMENT) */
 	bool in_step;          /* the scalar form for a machine that runs the 32 threads of a warp in step */
@@ -59,6 +60,7 @@ enum kernel_flags {
 };
 
 struct compile_result {
+	bool quick;   /* of opt_level 1, though 2 was asked for */
 	struct kernel_info info;
 	void *object; /* relocatable ELF for the CPU, loadable code object for AMD; malloc'ed */
 	size_t object_size;

@@ -14,7 +14,7 @@ LLVMTargetMachineRef target_machine(const struct target *target, unsigned opt_le
 		return NULL;
 	}
 	return LLVMCreateTargetMachine(t, target->triple, target->cpu, target->features,
-				       opt_level ? LLVMCodeGenLevelDefault : LLVMCodeGenLevelNone, LLVMRelocPIC, model);
+				       opt_level > 1 ? LLVMCodeGenLevelDefault : LLVMCodeGenLevelNone, LLVMRelocPIC, model);
 }
 
 static LLVMTargetMachineRef cpu_machine(const struct target *target, unsigned opt_level)

@@ -210,6 +210,11 @@ struct ir_func *ir_build(struct arena *arena, const struct ptx_module *module, c
 		ir_analyze(func);
 	}
 	keep_warps(func);
+	if (options->opt_level == 1) { /* the quick form: nothing that is there twice, or for speed alone */
+		if (ir_may_have_regions(func))
+			ir_find_regions(func);
+		return func;
+	}
 	if (ir_leave_at_once(func))
 		build_again(func);
 	bool small = count_instructions(func) <= SMALL_CODE;

@@ -1,6 +1,7 @@
 /* Modules and what stands at their level (ISA chapter 11), and what all parts of the parser use.
  *
  * A recursive-descent parser with one token of look-ahead; see parser.h for its parts. */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -381,9 +382,16 @@ struct ptx_module *ptx_parse(const char *text, size_t length, const char *name, 
 	return module;
 }
 
+struct ptx_module *ptx_keep(const struct ptx_module *module)
+{
+	struct ptx_module *kept = (struct ptx_module *)(uintptr_t)module;
+	atomic_fetch_add(&kept->owners, 1);
+	return kept;
+}
+
 void ptx_destroy(struct ptx_module *module)
 {
-	if (!module)
+	if (!module || atomic_fetch_sub(&module->owners, 1))
 		return;
 	for (size_t i = 0; i < module->functions.count; i++) {
 		struct ptx_function *f = module->functions.data[i];

@@ -226,6 +226,7 @@ struct ptx_module {
 	const char *name;       /* for messages: what ptx_parse() was given */
 	const char *text;       /* the source, kept for error messages (copied into the arena) */
 	size_t text_length;
+	_Atomic unsigned owners; /* but for one */
 };
 
 /* ---- errors ------------------------------------------------------------------------------- */
@@ -252,7 +253,8 @@ void ptx_error(struct ptx_diagnostic *out, const struct ptx_module *module, cons
  * modifier is unknown to PTX; a known one that the target or version does not allow, likewise.
  * Returns NULL and fills `diagnostic` on error. */
 struct ptx_module *ptx_parse(const char *text, size_t length, const char *name, struct ptx_diagnostic *diagnostic);
-void ptx_destroy(struct ptx_module *module);
+void ptx_destroy(struct ptx_module *module); /* for each owner once: the maker, and whoever has called ptx_keep() */
+struct ptx_module *ptx_keep(const struct ptx_module *module);
 
 /* Text that parses to the same module. */
 void ptx_print(const struct ptx_module *module, struct text *out);

@@ -308,6 +308,7 @@ static void set_mode(const struct mode *mode)
 	setenv("DRAGOMAN_VECTOR", text, 1);
 	snprintf(text, sizeof text, "%u", mode->opt);
 	setenv("DRAGOMAN_OPT", text, 1);
+	setenv("DRAGOMAN_TIER", "full", 1); /* the form that is asked for, and no other first */
 }
 
 struct counts {

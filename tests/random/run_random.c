@@ -36,7 +36,7 @@ static const struct form all_forms[] = {
 	{ 1, 0, 0, 1, 0 },  { 1, 0, 2, 1, 0 },  { 1, 0, 2, 0, 3 },   { 32, 8, 0, 1, 0 },  { 32, 8, 2, 1, 3 },  { 32, 8, 2, 0, 0 },
 	{ 32, 4, 2, 1, 3 }, { 32, 4, 0, 0, 2 }, { 32, 16, 2, 1, 0 }, { 32, 16, 0, 0, 3 }, { 8, 8, 2, 1, 3 },   { 8, 8, 0, 0, 0 },
 	{ 16, 8, 2, 1, 0 }, { 16, 4, 0, 0, 3 }, { 4, 4, 2, 1, 2 },   { 16, 16, 2, 0, 0 }, { 0, 0, 2, 1, 0 },   { 32, 8, 0, 1, 3 },
-	{ 0, 0, 2, 1, 3 },
+	{ 0, 0, 2, 1, 3 },  { 0, 0, 1, 1, 0 },  { 32, 8, 1, 1, 3 },
 };
 
 /* x86-64 with AVX2 (microarchitecture level 3), and before it. */
@@ -394,6 +394,7 @@ static void child(const struct options *options, char **files, int count, int fr
 	struct runner r = { .options = options };
 	int number;
 	setenv("DRAGOMAN_CACHE", "off", 1);
+	setenv("DRAGOMAN_TIER", "full", 1);
 	setenv("DRAGOMAN_THREADS", "1", 0);
 	setenv("DRAGOMAN_VALIDATE", "1", 0);
 	if (options->quick)

@@ -45,7 +45,7 @@ static unsigned count(const char *text, const char *what)
 }
 
 /* The line of the IR with `what` in it must say `expected`. */
-static void assert_line(const char *ir, const char *what, const char *expected)
+static inline void assert_line(const char *ir, const char *what, const char *expected)
 {
 	const char *at = strstr(ir, what);
 	if (!at)

@@ -2,7 +2,6 @@
  * compiler. Compiling is done outside of every lock: several threads compile several kernels at once; whoever wants one that is being
  * compiled waits for it. */
 #include "backend/common/common.h"
-#include "cache/cache.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -40,16 +39,25 @@ static void forget(struct code_kernel *kernel, struct variant *variant)
 	variant->message = NULL;
 }
 
+static void variant_free(struct code_kernel *kernel, struct variant *variant)
+{
+	if (!variant)
+		return;
+	variant_free(kernel, atomic_load(&variant->better));
+	forget(kernel, variant);
+	free(variant);
+}
+
 void code_module_drop_kernels(struct code_module *module)
 {
+	background_forget(module);
 	while (module->kernels) {
 		struct code_kernel *kernel = module->kernels;
 		module->kernels = kernel->next;
 		while (kernel->variants) {
 			struct variant *variant = kernel->variants;
 			kernel->variants = variant->next;
-			forget(kernel, variant);
-			free(variant);
+			variant_free(kernel, variant);
 		}
 		free(kernel);
 	}
@@ -134,8 +142,8 @@ static int compile(struct code_kernel *kernel, const struct compile_options *opt
 		return code_fail(variant, status, "kernel %s is not in the cache, and there is no compiler", code_kernel_name(kernel));
 	uint64_t start = clock_ns();
 	if (compiler->compile(kernel->module->ptx, kernel->function, options, result, &diagnostic)) {
-		log_info("compiled %s for blocks of (%u,%u,%u): %" PRIu64 " us", code_kernel_name(kernel), options->block[0],
-			 options->block[1], options->block[2], (clock_ns() - start) / 1000);
+		log_info("compiled %s for blocks of (%u,%u,%u)%s: %" PRIu64 " us", code_kernel_name(kernel), options->block[0],
+			 options->block[1], options->block[2], result->quick ? " in a quick form" : "", (clock_ns() - start) / 1000);
 		return STATUS_SUCCESS;
 	}
 	status = diagnostic.unsupported ? STATUS_NOT_SUPPORTED : STATUS_INVALID_PTX;
@@ -171,6 +179,21 @@ static bool get_for_any_shape(const struct code_kernel *kernel, struct cache_sub
 	return true;
 }
 
+enum tier { TIER_AUTO, TIER_QUICK, TIER_FULL };
+
+/* What kernels run in: their quick form until the full one is there, or one of them alone. */
+static enum tier tier_setting(const struct code_ops *ops)
+{
+	const char *text = env_get("DRAGOMAN_TIER");
+	if (!ops->quick || (text && !strcmp(text, "full")))
+		return TIER_FULL;
+	if (text && !strcmp(text, "quick"))
+		return TIER_QUICK;
+	if (text && strcmp(text, "auto"))
+		log_warn("DRAGOMAN_TIER=%s is neither auto, quick nor full: ignored", text);
+	return TIER_AUTO;
+}
+
 /* From the cache if it is there and sound, else from the compiler. */
 static int obtain(struct code_kernel *kernel, struct variant *variant)
 {
@@ -183,6 +206,9 @@ static int obtain(struct code_kernel *kernel, struct variant *variant)
 		.check_alignment = env_flag("DRAGOMAN_CHECK_ALIGNMENT"),
 		.block = { any ? 0 : variant->key.block[0], any ? 0 : variant->key.block[1], any ? 0 : variant->key.block[2] },
 	};
+	enum tier tier = tier_setting(ops);
+	if (tier == TIER_QUICK && options.opt_level > 1)
+		options.opt_level = 1;
 	ops->options(kernel, variant, &options);
 	hash_text(kernel->module);
 	struct cache_subject subject = { .text_hash = kernel->module->text_hash,
@@ -205,10 +231,13 @@ static int obtain(struct code_kernel *kernel, struct variant *variant)
 		forget(kernel, variant);
 	}
 	result = (struct compile_result){ 0 };
+	options.may_be_quick = tier == TIER_AUTO && !uncached && !variant->key.by_thread;
 	int status = compile(kernel, &options, variant, &result);
 	if (!status)
 		status = load(kernel, variant, &result);
-	if (!status && !env_get("DRAGOMAN_LLVM"))
+	if (!status && result.quick)
+		background_compile(kernel, variant, &options, &key, ops->target(kernel));
+	else if (!status && !env_get("DRAGOMAN_LLVM"))
 		cache_put(&key, &result, code_kernel_name(kernel), ops->target(kernel));
 	compile_result_fini(&result);
 	return status;

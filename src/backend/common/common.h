@@ -2,6 +2,7 @@
  *
  *     variables.c   where each variable lies and what it holds at first
  *     code.c        a kernel's variants, one a block shape: found, taken from the cache, or compiled
+ *     background.c  what is compiled while a quick form runs, and takes its place
  *     print.c       formats and their arguments
  *     texture.h     textures and surfaces: objects, sampling */
 #ifndef DRAGOMAN_BACKEND_COMMON_H
@@ -11,6 +12,7 @@
 #include <stdatomic.h>
 
 #include "backend/status.h"
+#include "cache/cache.h"
 #include "codegen/codegen.h"
 
 /* ---- variables.c ----------------------------------------------------------------------------- */
@@ -72,6 +74,7 @@ struct variant {
 	int status;          /* CUresult of a failed compilation */
 	char *message;       /* and its text */
 	struct kernel_info info;
+	_Atomic(struct variant *) better; /* the full form, where this is the quick one: it may be run in place of this from any block on */
 	struct variant *next;
 };
 
@@ -81,6 +84,7 @@ struct code_kernel;
 struct code_ops {
 	size_t kernel_size, variant_size; /* of the back end's own, which begin with ours */
 	uint32_t abi;
+	bool quick;          /* a quick form may come first (see struct compile_options): the back end looks at variant.better */
 	uint32_t any_shape_threads; /* blocks of so many run the form for any shape, where the cache has that alone; 0: never */
 	void (*options)(const struct code_kernel *kernel, const struct variant *variant, struct compile_options *options);
 	uint64_t (*features)(const struct code_kernel *kernel); /* what decides the code beyond the options: part of the cache's key */
@@ -139,6 +143,18 @@ static inline int code_variant_get(struct code_kernel *kernel, struct variant_ke
 
 /* device_ops.kernel_prepare */
 int code_kernel_prepare(struct code_kernel *kernel, const uint32_t block[3], struct kernel_info *info, struct ptx_diagnostic *diagnostic);
+
+/* ---- background.c ---------------------------------------------------------------------------- */
+
+/* Has the full form made for a variant that is in its quick one, and kept under `key`. Never waits. */
+void background_compile(struct code_kernel *kernel, struct variant *variant, const struct compile_options *options,
+			const struct cache_key *key, const char *target);
+/* Before the module's kernels are dropped. Waits while code is loaded, not while it is compiled. */
+void background_forget(struct code_module *module);
+struct background_counts {
+	uint64_t begun, done, replaced; /* jobs: given to background_compile(), compiled, and now run by their kernels */
+};
+struct background_counts background_wait(void); /* until nothing is left to do: for tests */
 
 /* ---- print.c --------------------------------------------------------------------------------- */
 

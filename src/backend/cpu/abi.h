@@ -17,7 +17,7 @@
 
 #include <stdint.h>
 
-enum { CPU_ABI = 6 };
+enum { CPU_ABI = 7 };
 enum { CONTEXT_MAX = 256 << 10 }; /* of kernel_info.context_bytes */
 
 struct cpu_block;
@@ -74,7 +74,6 @@ struct cpu_services {
 /* One launch, shared by all of its blocks; read only while it runs. */
 struct cpu_launch {
 	const uint8_t *parameters;     /* the kernel's parameter buffer, 64-byte aligned, zero-padded to a multiple of 64 */
-	const uint64_t *symbols;       /* addresses of the kernel_info's symbols, in order */
 	const struct cpu_services *services;
 	uint32_t grid[3], block[3];
 	uint32_t cluster[3];           /* blocks a cluster; 1,1,1 */
@@ -91,7 +90,7 @@ struct cpu_launch {
 struct cpu_block {
 	const struct cpu_launch *launch;
 	const uint8_t *parameters;     /* = launch->parameters: one load less in the code */
-	const uint64_t *symbols;
+	const uint64_t *symbols;       /* addresses of the kernel_info's symbols, in order */
 	const struct cpu_services *services;
 	uint8_t *shared;               /* the block's shared memory; also the base of the shared window: shared addresses are offsets from it.
 	                                * [shared, shared + shared_window) is mapped for this worker alone */

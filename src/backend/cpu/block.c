@@ -377,7 +377,7 @@ static void group_main(void *argument)
 {
 	struct group *group = argument;
 	struct block_run *run = group->run;
-	run->launch->variant->entry(&run->block, group->first, group->end);
+	run->form->entry(&run->block, group->first, group->end);
 	group_exit(run, group);
 	struct group *next = next_ready(run);
 	if (next)

@@ -134,6 +134,13 @@ struct kernel_variant {
 	uint64_t *symbols;
 };
 
+/* What a block that begins now runs: the full form from when it is there. */
+static inline const struct kernel_variant *cpu_variant_now(const struct kernel_variant *variant)
+{
+	const struct variant *better = atomic_load_explicit(&variant->common.better, memory_order_acquire);
+	return better ? (const struct kernel_variant *)better : variant;
+}
+
 int cpu_module_load(struct device *device, const struct ptx_module *ptx, struct device_module **module,
 		struct ptx_diagnostic *diagnostic);
 void cpu_module_unload(struct device_module *module);
@@ -418,6 +425,7 @@ struct block_run {
 	struct cpu_block block;   /* first: services get a pointer to it */
 	struct worker *worker;
 	struct launch *launch;
+	const struct kernel_variant *form; /* of its variant that runs */
 	uint64_t number;          /* of the block, x fastest */
 	struct group *groups, *current;
 	uint32_t group_count, group_capacity, lanes, lane_shift;

@@ -16,7 +16,7 @@ static void run_apart(void *argument)
 	for (uint32_t thread = 0; thread < run->block.thread_count; thread++) {
 		group->first = thread;
 		group->end = thread + 1;
-		run->launch->variant->entry(&run->block, thread, thread + 1);
+		run->form->entry(&run->block, thread, thread + 1);
 	}
 }
 
@@ -66,7 +66,6 @@ bool cpu_find_thread(struct worker *worker, uint32_t *thread)
 	run->printed = (struct text){ 0 };
 	memcpy(again, launch, sizeof *again);
 	again->variant = scalar;
-	again->abi.symbols = scalar->symbols;
 	again->abi.static_shared = scalar->common.info.shared_bytes;
 	atomic_store(&again->failed, 0);
 	bool found = run_again(worker, again, number, thread);

@@ -74,7 +74,7 @@ static uint64_t run_row(struct block_run *run, uint64_t left)
 	count = count < left ? count : left;
 	count = count < most ? count : most;
 	block->more_x = (uint32_t)count - 1;
-	run->launch->variant->entry(block, 0, block->thread_count);
+	run->form->entry(block, 0, block->thread_count);
 	block->more_x = 0;
 	run->number += count - 1; /* the code has counted the index on */
 	return count;
@@ -102,9 +102,9 @@ static void run_range(void *argument)
 	struct range range = *(struct range *)argument;
 	struct block_run *run = range.run;
 	struct launch *launch = run->launch;
-	cpu_kernel_fn *entry = launch->variant->entry;
-	bool rows = launch->variant->common.info.flags & KERNEL_ROWS;
-	bool simple = !(launch->variant->common.info.flags & (KERNEL_SUSPENDS | KERNEL_PRINTS));
+	cpu_kernel_fn *entry = run->form->entry;
+	bool rows = run->form->common.info.flags & KERNEL_ROWS;
+	bool simple = !(run->form->common.info.flags & (KERNEL_SUSPENDS | KERNEL_PRINTS));
 	cpu_run_set_block(run, range.begin);
 	for (uint64_t number = range.begin;;) {
 		uint64_t done = 1;

@@ -212,6 +212,7 @@ static const struct code_ops code_ops = {
 	.kernel_size = sizeof(struct device_kernel),
 	.variant_size = sizeof(struct kernel_variant),
 	.abi = CPU_ABI,
+	.quick = true,
 	.options = set_options,
 	.features = host_features,
 	.target = host_name,

@@ -407,14 +407,12 @@ static bool set_parameters(struct launch *launch, const struct launch_config *co
 static void set_abi(struct launch *launch, struct device *device, const struct launch_config *config,
 		    struct device_kernel *kernel)
 {
-	const struct kernel_variant *variant = launch->variant;
 	struct cpu_launch *abi = &launch->abi;
 	*abi = (struct cpu_launch){
 		.parameters = launch->parameters,
-		.symbols = variant->symbols,
 		.services = &cpu_services,
 		.dynamic_shared = config->dynamic_shared,
-		.static_shared = variant->common.info.shared_bytes,
+		.static_shared = launch->variant->common.info.shared_bytes,
 		.sm_count = (uint32_t)device->pool.size,
 		.name = cpu_kernel_name(kernel),
 		.runtime = device,

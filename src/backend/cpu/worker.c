@@ -346,7 +346,8 @@ static uint32_t group_units(const struct block_run *run, const struct group *gro
 /* Makes the run fit for the launch's blocks. */
 bool cpu_run_bind(struct block_run *run, struct launch *launch, struct fiber *home)
 {
-	const struct kernel_info *info = &launch->variant->common.info;
+	const struct kernel_variant *form = run->form = cpu_variant_now(launch->variant);
+	const struct kernel_info *info = &form->common.info;
 	struct cpu_block *block = &run->block;
 	uint32_t threads = launch->abi.block[0] * launch->abi.block[1] * launch->abi.block[2];
 	run->launch = launch;
@@ -354,7 +355,7 @@ bool cpu_run_bind(struct block_run *run, struct launch *launch, struct fiber *ho
 	memset(run->ready, 0, sizeof run->ready);
 	block->launch = &launch->abi;
 	block->parameters = launch->abi.parameters;
-	block->symbols = launch->abi.symbols;
+	block->symbols = form->symbols;
 	block->services = launch->abi.services;
 	block->local_stride = align_up(info->local_bytes, 16);
 	memcpy(block->block, launch->abi.block, sizeof block->block);

@@ -1,5 +1,7 @@
 /* Stands in for the compiler: hands out the objects of kernels.c by the kernel's name, from the folder that it lies in itself.
- * A kernel that kernels.h does not know "does not compile". DRAGOMAN_TEST_DELAY: milliseconds that each takes. */
+ * A kernel that kernels.h does not know "does not compile". DRAGOMAN_TEST_DELAY: milliseconds that each takes.
+ * DRAGOMAN_TEST_QUICK: where there may be a quick form it comes first, with 16 bytes of local memory more a thread; the full one then is done
+ * when the file DRAGOMAN_TEST_HOLD is no longer there, and, if DRAGOMAN_TEST_FAIL is set, does not compile. */
 #define _GNU_SOURCE
 #include "backend/cpu/abi.h"
 #include "codegen/codegen.h"
@@ -49,14 +51,22 @@ static bool compile(const struct ptx_module *module, const struct ptx_function *
 		    struct compile_result *result, struct ptx_diagnostic *diagnostic)
 {
 	(void)module;
-	const char *delay = getenv("DRAGOMAN_TEST_DELAY");
+	const char *delay = getenv("DRAGOMAN_TEST_DELAY"), *hold = getenv("DRAGOMAN_TEST_HOLD");
+	bool tiers = getenv("DRAGOMAN_TEST_QUICK"), quick = tiers && options->may_be_quick;
+	while (tiers && !quick && hold && !access(hold, F_OK))
+		usleep(500);
+	if (tiers && !quick && getenv("DRAGOMAN_TEST_FAIL")) {
+		diagnostic->message = strdup("t.ptx:1:1: error: meant to fail\n");
+		return false;
+	}
 	if (delay)
 		usleep((unsigned)atoi(delay) * 1000);
 	for (size_t i = 0; i < ARRAY_LENGTH(kernels); i++) {
 		const struct test_kernel *k = &kernels[i];
 		if (strcmp(k->name, function->symbol.name))
 			continue;
-		*result = (struct compile_result){ .info = k->info, .symbols_size = k->symbols_size };
+		*result = (struct compile_result){ .info = k->info, .symbols_size = k->symbols_size, .quick = quick };
+		result->info.local_bytes += quick ? 16 : 0;
 		if (options->lanes) /* the bodies do any number of threads a call */
 			result->info.lanes = options->lanes;
 		result->symbols = malloc(k->symbols_size + 1);

@@ -57,6 +57,18 @@ BODY
 	if (!first)
 		out[block_number(block)] = shared[0];
 }
+#elif defined(KERNEL_which_form)
+/* a[block] = 1 + the bytes of local memory that the form has, once *b is above the block's number */
+BODY
+{
+	volatile uint32_t *out = pointer(block, 0);
+	const volatile uint32_t *gate = pointer(block, 1);
+	(void)end;
+	while (!first && *gate <= block_number(block))
+		;
+	if (!first)
+		out[block_number(block)] = 1 + (uint32_t)block->local_stride;
+}
 #elif defined(KERNEL_barrier_reduce)
 /* out[group * 3 + op - 1]: predicate of thread t is (t % 3 == 0); then with all, then none true */
 BODY

@@ -37,6 +37,7 @@
 	KERNEL(locals, 32, 0, 0, 40, "")                                                                               \
 	KERNEL(illegal, 32, 0, 0, 0, "")                                                                               \
 	KERNEL(rounding, 32, 0, 0, 0, "")                                                                              \
-	KERNEL(copy_block, 32, 0, 0, 0, "")
+	KERNEL(copy_block, 32, 0, 0, 0, "")                                                                            \
+	KERNEL(which_form, 32, 0, 0, 0, "")
 
 #endif
