@@ -166,6 +166,41 @@ static void processes_end_meanwhile(void **state)
 	set_hold(false);
 }
 
+/* What a process with that cache runs first; its exit status. */
+static int first_form(const char *cache)
+{
+	int status;
+	fflush(NULL);
+	pid_t child = fork();
+	if (!child) {
+		setenv("DRAGOMAN_CACHE_DIR", cache, 1);
+		unsetenv("DRAGOMAN_CACHE");
+		fixture_begin(NULL);
+		uint32_t *out = allocate(BLOCKS * sizeof *out), *gate = allocate(sizeof *gate);
+		launch_whole(out, gate);
+		exit((int)out[0]);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+/* A process ended too soon for the full form: the next one waits for it, so that not every one runs in the quick one. */
+static void second_process_waits(void **state)
+{
+	char cache[] = "/tmp/dragoman-tier-cache-XXXXXX", command[64];
+	(void)state;
+	assert_non_null(mkdtemp(cache));
+	assert_int_equal(first_form(cache), QUICK);
+	set_hold(false);
+	assert_int_equal(first_form(cache), FULL);
+	set_hold(true);
+	assert_int_equal(first_form(cache), FULL); /* from the cache */
+	set_hold(false);
+	snprintf(command, sizeof command, "rm -r %s", cache);
+	assert_int_equal(system(command), 0);
+}
+
 static int begin_alone(void **state)
 {
 	int status = begin(state);
@@ -174,8 +209,9 @@ static int begin_alone(void **state)
 
 int main(void)
 {
-	/* The one that forks comes first: the device must not have been used by then. */
+	/* Those that fork come first: the device must not have been used by then. */
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(second_process_waits, begin_alone),
 		cmocka_unit_test_setup(processes_end_meanwhile, begin_alone),
 		cmocka_unit_test_setup_teardown(full_form_follows_quick_one, begin, end),
 		cmocka_unit_test_setup_teardown(launch_goes_on_in_full_form, begin, end),

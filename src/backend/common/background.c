@@ -6,6 +6,7 @@
  * - A process that ends does not wait either. But the destructors of LLVM's globals are run then, which a thread that is still in LLVM would
  *   not survive: it is stopped where it is, by a signal, at an instruction that is LLVM's or our compiler's own and not the C library's, so that
  *   it holds no lock of malloc or stdio.
+ *   The quick form, which stays in the cache until the full one is there, tells the next process that this one came to its end too soon.
  * - In the child of a fork there are no such threads, and what they were about to do is forgotten: it keeps the quick forms. */
 #define _GNU_SOURCE
 #include "backend/common/common.h"
@@ -28,7 +29,7 @@ struct job {
 	struct ptx_module *ptx;
 	const struct ptx_function *function;
 	struct compile_options options;
-	struct cache_key key;
+	struct cache_key key, quick_key;
 	char *cpu, *features, *target;
 	bool loading; /* the module must not go now */
 };
@@ -38,6 +39,7 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* a job has come to i
 static struct job *waiting, *running;
 static int threads;
 static bool off; /* the process ends */
+static VEC(struct cache_key) begun; /* all that this process has asked for */
 static struct background_counts counts;
 
 /* ---- jobs ---------------------------------------------------------------------------------------- */
@@ -60,13 +62,14 @@ static void job_free(struct job *job)
 }
 
 static struct job *job_make(struct code_kernel *kernel, struct variant *variant, const struct compile_options *options,
-			    const struct cache_key *key, const char *target)
+			    const struct cache_key *key, const struct cache_key *quick_key, const char *target)
 {
 	struct job *job = calloc(1, sizeof *job);
 	bool ok = true;
 	if (!job)
 		return NULL;
-	*job = (struct job){ .kernel = kernel, .variant = variant, .function = kernel->function, .options = *options, .key = *key };
+	*job = (struct job){ .kernel = kernel, .variant = variant, .function = kernel->function, .options = *options,
+			      .key = *key, .quick_key = *quick_key };
 	job->options.cpu = job->cpu = copy_text(options->cpu, &ok);
 	job->options.features = job->features = copy_text(options->features, &ok);
 	job->options.may_be_quick = false;
@@ -151,6 +154,7 @@ static void compile_job(struct job *job)
 			 job->options.block[1], job->options.block[2], (clock_ns() - start) / 1000);
 		replace(job, &result);
 		cache_put(&job->key, &result, name, job->target);
+		cache_remove(&job->quick_key);
 	} else {
 		log_info("kernel %s stays in its quick form: %s", name, diagnostic.message ? diagnostic.message : "the full one does not compile");
 	}
@@ -328,10 +332,10 @@ static void prepare(void)
 }
 
 void background_compile(struct code_kernel *kernel, struct variant *variant, const struct compile_options *options,
-			const struct cache_key *key, const char *target)
+			const struct cache_key *key, const struct cache_key *quick_key, const char *target)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	struct job *job = job_make(kernel, variant, options, key, target);
+	struct job *job = job_make(kernel, variant, options, key, quick_key, target);
 	if (!job)
 		return;
 	pthread_once(&once, prepare);
@@ -343,11 +347,22 @@ void background_compile(struct code_kernel *kernel, struct variant *variant, con
 			end = &(*end)->next;
 		*end = job;
 		counts.begun++;
+		vec_push(&begun, *key);
 		start_thread_locked();
 	}
 	pthread_mutex_unlock(&lock);
 	if (!wanted)
 		job_free(job);
+}
+
+bool background_began(const struct cache_key *key)
+{
+	bool found = false;
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < begun.count && !found; i++)
+		found = !memcmp(&begun.data[i], key, sizeof *key);
+	pthread_mutex_unlock(&lock);
+	return found;
 }
 
 void background_forget(struct code_module *module)

@@ -194,6 +194,22 @@ static enum tier tier_setting(const struct code_ops *ops)
 	return TIER_AUTO;
 }
 
+/* May the kernel come in a quick form first? It may not a second time: where the cache has that and an earlier process left it there, that one
+ * ended before the full form was made, and so might this one, and the next. `quick` becomes the quick form's key. */
+static bool may_be_quick(const struct code_kernel *kernel, struct cache_subject subject, const struct cache_key *full, struct cache_key *quick)
+{
+	struct compile_options options = *subject.options;
+	struct compile_result result = { 0 };
+	options.opt_level = 1;
+	subject.options = &options;
+	cache_key_make(quick, &subject);
+	if (background_began(full) || !cache_get(quick, &result))
+		return true;
+	compile_result_fini(&result);
+	log_info("kernel %s: its full form is waited for, which was not there when the run before ended", code_kernel_name(kernel));
+	return false;
+}
+
 /* From the cache if it is there and sound, else from the compiler. */
 static int obtain(struct code_kernel *kernel, struct variant *variant)
 {
@@ -216,7 +232,7 @@ static int obtain(struct code_kernel *kernel, struct variant *variant)
 					 .options = &options,
 					 .features = ops->features(kernel),
 					 .abi = ops->abi };
-	struct cache_key key;
+	struct cache_key key, quick_key;
 	struct compile_result result;
 	cache_key_make(&key, &subject);
 	/* What is dumped is dumped by the compiler; options of LLVM's are no part of the key. */
@@ -231,14 +247,18 @@ static int obtain(struct code_kernel *kernel, struct variant *variant)
 		forget(kernel, variant);
 	}
 	result = (struct compile_result){ 0 };
-	options.may_be_quick = tier == TIER_AUTO && !uncached && !variant->key.by_thread;
+	bool two_forms = tier == TIER_AUTO && !uncached && !variant->key.by_thread;
+	options.may_be_quick = two_forms && may_be_quick(kernel, subject, &key, &quick_key);
 	int status = compile(kernel, &options, variant, &result);
 	if (!status)
 		status = load(kernel, variant, &result);
-	if (!status && result.quick)
-		background_compile(kernel, variant, &options, &key, ops->target(kernel));
-	else if (!status && !env_get("DRAGOMAN_LLVM"))
+	if (!status && result.quick) {
+		cache_put(&quick_key, &result, code_kernel_name(kernel), ops->target(kernel));
+		background_compile(kernel, variant, &options, &key, &quick_key, ops->target(kernel));
+	} else if (!status && !env_get("DRAGOMAN_LLVM"))
 		cache_put(&key, &result, code_kernel_name(kernel), ops->target(kernel));
+	if (!status && two_forms && !options.may_be_quick)
+		cache_remove(&quick_key);
 	compile_result_fini(&result);
 	return status;
 }

@@ -146,9 +146,10 @@ int code_kernel_prepare(struct code_kernel *kernel, const uint32_t block[3], str
 
 /* ---- background.c ---------------------------------------------------------------------------- */
 
-/* Has the full form made for a variant that is in its quick one, and kept under `key`. Never waits. */
+/* Has the full form made for a variant that is in its quick one, and kept under `key`, the quick one no longer under `quick_key`. Never waits. */
 void background_compile(struct code_kernel *kernel, struct variant *variant, const struct compile_options *options,
-			const struct cache_key *key, const char *target);
+			const struct cache_key *key, const struct cache_key *quick_key, const char *target);
+bool background_began(const struct cache_key *key); /* has this process asked for it? */
 /* Before the module's kernels are dropped. Waits while code is loaded, not while it is compiled. */
 void background_forget(struct code_module *module);
 struct background_counts {
