@@ -376,7 +376,7 @@ static struct addend begin_row(struct fast *f, LLVMValueRef words, unsigned step
 	LLVMValueRef of_products = resize(e, load(f, row_of(int_of(f, 8)), int_of(f, 8), f->largest, at, 8), 32, false);
 	struct addend r;
 	field = intrinsic2(e, "llvm.smax", field, shl_(e, of_products, kbits(e, 32, 23)));
-	r.scale = as_type(e, sub_(e, kbits(e, 32, (2 * BIAS + FRACTION) << 23), field), PTX_F32);
+	r.scale = as_type(e, sub_(e, kbits(e, 32, (2u * BIAS + FRACTION) << 23), field), PTX_F32);
 	r.down = as_type(e, sub_(e, field, kbits(e, 32, FRACTION << 23)), PTX_F32);
 	r.sum = cut(f, fmul_(e, c, r.scale));
 	return r;

@@ -36,7 +36,7 @@ struct job {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* a job has come to its end, or a thread to its */
-static struct job *waiting, *running;
+static struct job *waiting, *running, *of_parent[2] /* what a fork left, as it was */;
 static int threads;
 static bool off; /* the process ends */
 static VEC(struct cache_key) begun; /* all that this process has asked for */
@@ -315,6 +315,8 @@ static void after_fork(void)
 
 static void after_fork_in_child(void)
 {
+	of_parent[0] = waiting;
+	of_parent[1] = running;
 	waiting = running = NULL;
 	threads = 0;
 	memset(team, 0, sizeof team);
