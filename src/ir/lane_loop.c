@@ -17,6 +17,7 @@
  * A part has one entry and one place where all its ways meet again. It begins as a loop that lanes leave in different rounds, and grows
  * upwards while nothing that vectors do well comes in: so two loops in a row, as unrolling makes them, are one part. What it costs
  * either way is estimated from what was measured on AVX2 (a gather of 8 lanes takes 12 cycles, as scalar loads do). */
+#include "ir/change.h"
 #include "ir/flatten.h"
 
 #include <stdlib.h>
@@ -429,30 +430,6 @@ static bool can_be_elements(struct ir_func *func, const uint32_t *variables, siz
 
 /* ---- the loop ------------------------------------------------------------------------------------------------------------ */
 
-static uint32_t new_variable(struct ir_func *func, enum ptx_type type)
-{
-	vec_push(&func->flatten->types, type);
-	return (uint32_t)func->flatten->types.count - 1;
-}
-
-static uint32_t new_block(struct ir_func *func, uint32_t like)
-{
-	vec_push(&func->blocks, ((struct ir_block){ .end = IR_END_JUMP, .loop = IR_NONE, .condition_variable = IR_NONE, .condition = IR_NONE,
-						    .location = block_of(func, like)->location }));
-	return (uint32_t)func->blocks.count - 1;
-}
-
-static void end_block(struct ir_func *func, uint32_t block, uint32_t condition, uint32_t yes, uint32_t no)
-{
-	struct ir_block *b = block_of(func, block);
-	b->end = condition == IR_NONE ? IR_END_JUMP : IR_END_BRANCH;
-	b->condition_variable = condition;
-	b->succ_count = condition == IR_NONE ? 1 : 2;
-	b->succs = arena_array(func->arena, uint32_t, 2);
-	b->succs[0] = yes;
-	b->succs[1] = no;
-}
-
 static void add_op(struct ir_func *func, uint32_t block, enum ir_op op, uint32_t array, const uint32_t *defs, unsigned def_count,
 		   const uint32_t *uses, unsigned use_count)
 {
@@ -491,9 +468,9 @@ static void rename_uses(struct ir_func *func, const struct part *part, uint32_t 
 static void bring_in(struct ir_func *func, const struct part *part, uint32_t variable, uint32_t lane, uint32_t before, uint32_t head)
 {
 	enum ptx_type type = func->flatten->types.data[variable];
-	uint32_t spilled = new_variable(func, type), own = variable, uses[2] = { spilled, lane };
+	uint32_t spilled = ir_new_variable(func, type), own = variable, uses[2] = { spilled, lane };
 	if (!is_assigned(func, part, variable)) { /* others go on to read it as it was */
-		own = new_variable(func, type);
+		own = ir_new_variable(func, type);
 		rename_uses(func, part, variable, own);
 	}
 	add_op(func, before, IR_LANE_SPILL, func->array_count, &spilled, 1, &variable, 1);
@@ -503,10 +480,10 @@ static void bring_in(struct ir_func *func, const struct part *part, uint32_t var
 /* The loop around a part. The function is in variables for what is new; what it had comes back to them when all parts are done. */
 static void add_loop(struct ir_func *func, const struct part *part, const struct lists *lists)
 {
-	uint32_t before = new_block(func, part->entry), head = new_block(func, part->entry), latch = new_block(func, part->exit),
-		 after = new_block(func, part->exit), count = (uint32_t)part->count;
-	uint32_t bits = new_variable(func, PTX_B32), lane = new_variable(func, PTX_B32), some = new_variable(func, PTX_PRED),
-		 more = new_variable(func, PTX_PRED), first[2] = { lane, bits };
+	uint32_t before = ir_new_block(func, part->entry), head = ir_new_block(func, part->entry), latch = ir_new_block(func, part->exit),
+		 after = ir_new_block(func, part->exit), count = (uint32_t)part->count;
+	uint32_t bits = ir_new_variable(func, PTX_B32), lane = ir_new_variable(func, PTX_B32), some = ir_new_variable(func, PTX_PRED),
+		 more = ir_new_variable(func, PTX_PRED), first[2] = { lane, bits };
 	size_t old_count = before;
 	for (size_t i = 0; i < old_count; i++)
 		if (i >= part->known || !part->inside[i])
@@ -529,11 +506,11 @@ static void add_loop(struct ir_func *func, const struct part *part, const struct
 		add_op(func, after, IR_LANE_LOAD, func->array_count++, &variable, 1, NULL, 0);
 	}
 	add_op(func, before, IR_LANE_MORE, 0, &some, 1, &bits, 1);
-	end_block(func, before, some, head, after);
-	end_block(func, head, IR_NONE, part->entry, 0);
+	ir_end_block(func, before, some, head, after);
+	ir_end_block(func, head, IR_NONE, part->entry, 0);
 	add_op(func, latch, IR_LANE_MORE, 0, &more, 1, &bits, 1);
-	end_block(func, latch, more, head, after);
-	end_block(func, after, IR_NONE, part->exit, 0);
+	ir_end_block(func, latch, more, head, after);
+	ir_end_block(func, after, IR_NONE, part->exit, 0);
 }
 
 /* What all lanes have alike needs no array: it is there. Uniform values that the part changes must still begin anew for each lane. */

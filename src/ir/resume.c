@@ -21,6 +21,7 @@
  * the hardware might let them wait, with what they have to tell, until the rounds are over. */
 #include "ir/resume.h"
 
+#include "ir/change.h"
 #include "ir/flatten.h"
 
 #include <stdlib.h>
@@ -172,31 +173,6 @@ static uint32_t find_start(struct resume *r, bool *behind)
 
 /* ---- blocks --------------------------------------------------------------------------------------------------------------- */
 
-static uint32_t new_variable(struct ir_func *func, enum ptx_type type)
-{
-	vec_push(&func->flatten->types, type);
-	return (uint32_t)func->flatten->types.count - 1;
-}
-
-static uint32_t new_block(struct ir_func *func, uint32_t like)
-{
-	vec_push(&func->blocks, ((struct ir_block){ .end = IR_END_JUMP, .loop = IR_NONE, .condition_variable = IR_NONE, .condition = IR_NONE,
-						    .location = block_of(func, like)->location }));
-	return (uint32_t)func->blocks.count - 1;
-}
-
-static void end_block(struct ir_func *func, uint32_t block, uint32_t condition, uint32_t yes, uint32_t no)
-{
-	struct ir_block *b = block_of(func, block);
-	b->end = condition == IR_NONE ? IR_END_JUMP : IR_END_BRANCH;
-	b->condition_variable = condition;
-	b->negated = false;
-	b->succ_count = condition == IR_NONE ? 1 : 2;
-	b->succs = arena_array(func->arena, uint32_t, 2);
-	b->succs[0] = yes;
-	b->succs[1] = no;
-}
-
 /* `uses` and `defs` are variables; NULL: none. */
 static void add_op(struct ir_func *func, uint32_t block, enum ir_op op, uint32_t def, const uint32_t *uses, unsigned use_count)
 {
@@ -233,13 +209,13 @@ static void go_by(struct resume *r, uint32_t from, enum resume_kind kind, uint32
 {
 	uint32_t way = block == IR_NONE ? 0 : way_to(r, block);
 	set_variable(r->func, from, r->state, (uint32_t)kind << RESUME_KIND_SHIFT | way);
-	end_block(r->func, from, IR_NONE, next, 0);
+	ir_end_block(r->func, from, IR_NONE, next, 0);
 }
 
 /* What is left of the block from the instruction on, and how it ends, becomes one of its own. */
 static uint32_t split(struct ir_func *func, uint32_t block, size_t from)
 {
-	uint32_t rest = new_block(func, block);
+	uint32_t rest = ir_new_block(func, block);
 	struct ir_block *a = block_of(func, block), *b = block_of(func, rest);
 	for (size_t j = from; j < a->insts.count; j++)
 		vec_push(&b->insts, a->insts.data[j]);
@@ -278,8 +254,8 @@ static void wait_at_last(struct resume *r, uint32_t block, uint32_t rest)
 	struct ir_block *b = block_of(func, block);
 	struct ir_inst inst = b->insts.data[--b->insts.count], arrive;
 	enum resume_kind kind = kind_of(func, &inst);
-	uint32_t wait = new_block(func, block), after = new_block(func, block), guard = take_guard(func, &inst);
-	end_block(func, block, guard, wait, rest);
+	uint32_t wait = ir_new_block(func, block), after = ir_new_block(func, block), guard = take_guard(func, &inst);
+	ir_end_block(func, block, guard, wait, rest);
 	block_of(func, block)->negated = guard != IR_NONE && inst.ptx->guard_negated;
 	arrive = inst;
 	arrive.op = IR_ARRIVE;
@@ -298,7 +274,7 @@ static void wait_at_last(struct resume *r, uint32_t block, uint32_t rest)
 	}
 	if (kind != RESUME_BARRIER || inst.def_count)
 		vec_push(&block_of(func, after)->insts, inst);
-	end_block(func, after, IR_NONE, rest, 0);
+	ir_end_block(func, after, IR_NONE, rest, 0);
 }
 
 static void cut_block(struct resume *r, uint32_t block)
@@ -341,7 +317,7 @@ static uint32_t begin(struct resume *r, const bool *behind, size_t old_count)
 static void end_head(struct resume *r)
 {
 	struct ir_func *func = r->func;
-	uint32_t turn = new_variable(func, PTX_B32), more = new_variable(func, PTX_PRED), uses[2] = { r->state, r->ticket };
+	uint32_t turn = ir_new_variable(func, PTX_B32), more = ir_new_variable(func, PTX_PRED), uses[2] = { r->state, r->ticket };
 	add_op(func, r->head, IR_TURN, turn, uses, 2);
 	struct ir_block *head = block_of(func, r->head);
 	head->end = IR_END_SWITCH;
@@ -351,7 +327,7 @@ static void end_head(struct resume *r)
 	memcpy(head->succs, r->ways.data, r->ways.count * sizeof *head->succs);
 	head->succs[r->ways.count] = r->latch;
 	add_op(func, r->latch, IR_MORE, more, uses, 1);
-	end_block(func, r->latch, more, r->head, 1);
+	ir_end_block(func, r->latch, more, r->head, 1);
 }
 
 /* Whoever ends says so, and stays until all have. */
@@ -377,14 +353,14 @@ void ir_make_resumable(struct ir_func *func)
 		ir_undo_ssa(func);
 		for (uint32_t i = 0; i < old_count; i++)
 			block_of(func, i)->after_barrier = false;
-		r.state = new_variable(func, PTX_B32);
-		r.ticket = new_variable(func, PTX_B32);
-		r.head = new_block(func, r.start);
-		r.latch = new_block(func, r.start);
-		r.done = new_block(func, r.start);
+		r.state = ir_new_variable(func, PTX_B32);
+		r.ticket = ir_new_variable(func, PTX_B32);
+		r.head = ir_new_block(func, r.start);
+		r.latch = ir_new_block(func, r.start);
+		r.done = ir_new_block(func, r.start);
 		uint32_t first = begin(&r, behind, old_count);
 		for (size_t i = 0; i < r.back.count; i++) {
-			uint32_t from = r.back.data[i].from == r.start ? first : r.back.data[i].from, again = new_block(func, from);
+			uint32_t from = r.back.data[i].from == r.start ? first : r.back.data[i].from, again = ir_new_block(func, from);
 			uint32_t *to = &block_of(func, from)->succs[r.back.data[i].successor];
 			go_by(&r, again, RESUME_YIELD, *to, r.latch);
 			*to = again;

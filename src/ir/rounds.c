@@ -15,6 +15,7 @@
  *
  * One place, because a region is entered at its leader alone: two would cut the fast copy into regions, and its votes, which part the
  * block's groups, must not be able to reach two of those. */
+#include "ir/change.h"
 #include "ir/flatten.h"
 #include "ir/together.h"
 
@@ -214,8 +215,7 @@ void ir_add_rounds(struct ir_func *func, const struct part *part, const uint32_t
 	const uint32_t *mixed = block_of(func, block_of(func, part->start)->succs[2])->succs; /* the ways of the branch as it was */
 	for (uint32_t i = 0; i < func->blocks.count; i++)
 		r.copy[i] = i;
-	vec_push(&func->flatten->types, PTX_U32);
-	r.where = (uint32_t)func->flatten->types.count - 1;
+	r.where = ir_new_variable(func, PTX_U32);
 	for (uint32_t i = 0; i < part->count; i++) {
 		r.copy[part->blocks[i]] = ir_copy_block(func, part->blocks[i]);
 		block_of(func, r.copy[part->blocks[i]])->fast = true;
