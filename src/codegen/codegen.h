@@ -8,7 +8,8 @@
 
 #include "ptx/ptx.h"
 
-/* Rows of spec/ptx.isa are numbered alike on both sides, or the compiler must not be used. */
+/* Rows of spec/ptx.isa are numbered alike on both sides, or the compiler must not be used. The first
+ * number is raised with every change of the structures here. */
 enum { COMPILER_INTERFACE = 2 << 24 | ISA_ROW_COUNT << 12 | ISA_MOD_COUNT };
 
 struct compile_options {
