@@ -28,7 +28,7 @@ enum {
 	BODIES = ROW_SIDE(8192),
 	MANDELBROT_N = ROW_SIDE(1024),
 	MANDELBROT_ROUNDS = 512,
-	OPTIONS_N = ROW_SIZE(1 << 22),
+	OPTIONS_N = ROW_SIZE(1 << 20),
 	REDUCE_N = ROW_SIZE(1 << 22),
 	HISTOGRAM_N = ROW_SIZE(1 << 22),
 	HISTOGRAM_BLOCKS = 128,
@@ -51,15 +51,15 @@ enum {
 };
 
 enum row_id {
-	ROW_LAUNCH_OVERHEAD, ROW_TRIAD, ROW_SAXPY, ROW_STENCIL, ROW_TRANSPOSE, ROW_MATMUL, ROW_SGEMM_TILED, ROW_NBODY,
-	ROW_MANDELBROT, ROW_BLACK_SCHOLES, ROW_WARP_REDUCE, ROW_BLOCK_REDUCE, ROW_HISTOGRAM, ROW_BITONIC, ROW_SPMV, ROW_BFS,
+	ROW_LAUNCH_OVERHEAD, ROW_TRIAD, ROW_SAXPY, ROW_STENCIL, ROW_TRANSPOSE, ROW_MATMUL, ROW_SGEMM_TILED, ROW_SGEMM_TILED_32,
+	ROW_NBODY, ROW_MANDELBROT, ROW_BLACK_SCHOLES, ROW_WARP_REDUCE, ROW_BLOCK_REDUCE, ROW_HISTOGRAM, ROW_BITONIC, ROW_SPMV, ROW_BFS,
 	ROW_NBODY_DOUBLE, ROW_FFT, ROW_SCAN, ROW_RADIX_SORT, ROW_CONVOLUTION, ROW_SOFTMAX, ROW_LAYER_NORM, ROW_ATTENTION,
 	ROW_SGEMM_WMMA, ROW_COUNT
 };
 
 static const char *const row_names[ROW_COUNT] = { "launch_overhead", "triad", "saxpy", "stencil", "transpose", "matmul",
-	"sgemm_tiled", "nbody", "mandelbrot", "black_scholes", "warp_reduce", "block_reduce", "histogram", "bitonic", "spmv",
-	"bfs", "nbody_double", "fft", "scan", "radix_sort", "convolution", "softmax", "layer_norm", "attention", "sgemm_wmma" };
+	"sgemm_tiled", "sgemm_tiled_32", "nbody", "mandelbrot", "black_scholes", "warp_reduce", "block_reduce", "histogram",
+	"bitonic", "spmv", "bfs", "nbody_double", "fft", "scan", "radix_sort", "convolution", "softmax", "layer_norm", "attention", "sgemm_wmma" };
 
 enum { ROW_BUFFERS = 5 };
 
@@ -145,6 +145,7 @@ static int row_open(struct row *row, const char *name)
 		return 1;
 	case ROW_MATMUL:
 	case ROW_SGEMM_TILED:
+	case ROW_SGEMM_TILED_32:
 		row_add_floats(row, (size_t)MATRIX_N * MATRIX_N, 0, 1);
 		row_add_floats(row, (size_t)MATRIX_N * MATRIX_N, 0, 1);
 		row_add(row, (size_t)MATRIX_N * MATRIX_N * sizeof(float));

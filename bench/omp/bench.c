@@ -1,17 +1,28 @@
-/* The benchmark's rows in plain C with OpenMP, as a programmer without a GPU would write them; see ../rows.h. */
+/* The benchmark's rows in plain C with OpenMP; see ../rows.h.
+ *
+ * Without TUNED, as a port of the kernel comes out: what a thread did is the body of a loop, which OpenMP distributes, and where threads
+ * of a block worked together, what they made is made in one loop. With TUNED, what a programmer who knows the machine adds: sums that
+ * may be made in another order (omp simd), the order of loops that vectorises. Rows that TUNED changes are listed in scripts/bench. */
 #define _GNU_SOURCE
 #include "../rows.h"
 
+#define PRAGMA(text) _Pragma(#text)
+#ifdef TUNED
+#define SIMD(clauses) PRAGMA(omp simd clauses)
+#else
+#define SIMD(clauses)
+#endif
+
 static void triad(const float *restrict b, const float *restrict c, float *restrict a)
 {
-#pragma omp parallel for simd schedule(static)
+#pragma omp parallel for schedule(static)
 	for (int i = 0; i < STREAM_N; i++)
 		a[i] = b[i] + 3.0f * c[i];
 }
 
 static void saxpy(const float *restrict x, float *restrict y)
 {
-#pragma omp parallel for simd schedule(static)
+#pragma omp parallel for schedule(static)
 	for (int i = 0; i < STREAM_N; i++)
 		y[i] = 0.25f * x[i] + y[i];
 }
@@ -36,19 +47,27 @@ static void transpose(const float *restrict in, float *restrict out)
 					out[x * GRID_N + y] = in[y * GRID_N + x];
 }
 
-/* The order of loops that vectorises: the matrix rows are kernels with the same result. */
+/* For the matrix rows, which are kernels with one result. */
 static void matmul(const float *restrict a, const float *restrict b, float *restrict c)
 {
 #pragma omp parallel for schedule(static)
 	for (int row = 0; row < MATRIX_N; row++) {
 		float *restrict sums = &c[row * MATRIX_N];
-		for (int column = 0; column < MATRIX_N; column++)
-			sums[column] = 0.0f;
+#ifdef TUNED
+		memset(sums, 0, MATRIX_N * sizeof *sums);
 		for (int k = 0; k < MATRIX_N; k++) {
 			float factor = a[row * MATRIX_N + k];
 			for (int column = 0; column < MATRIX_N; column++)
 				sums[column] += factor * b[k * MATRIX_N + column];
 		}
+#else
+		for (int column = 0; column < MATRIX_N; column++) {
+			float sum = 0.0f;
+			for (int k = 0; k < MATRIX_N; k++)
+				sum += a[row * MATRIX_N + k] * b[k * MATRIX_N + column];
+			sums[column] = sum;
+		}
+#endif
 	}
 }
 
@@ -57,7 +76,7 @@ static void nbody(const float *restrict bodies, float *restrict forces)
 #pragma omp parallel for schedule(static)
 	for (int i = 0; i < BODIES; i++) {
 		float ax = 0.0f, ay = 0.0f, az = 0.0f;
-#pragma omp simd reduction(+ : ax, ay, az)
+SIMD(reduction(+ : ax, ay, az))
 		for (int j = 0; j < BODIES; j++) {
 			float dx = bodies[j * 4] - bodies[i * 4], dy = bodies[j * 4 + 1] - bodies[i * 4 + 1];
 			float dz = bodies[j * 4 + 2] - bodies[i * 4 + 2];
@@ -96,17 +115,14 @@ static void mandelbrot(int *rounds)
 
 static inline float normal(float x)
 {
-	float k = 1.0f / (1.0f + 0.2316419f * fabsf(x));
-	float tail = 0.39894228f * expf(-0.5f * x * x) *
-		     (k * (0.31938153f + k * (-0.356563782f + k * (1.781477937f + k * (-1.821255978f + k * 1.330274429f)))));
-	return x > 0.0f ? 1.0f - tail : tail;
+	return 0.5f * erfcf(-x * 0.70710678f);
 }
 
 static void black_scholes(const float *restrict price, const float *restrict strike, const float *restrict years,
 			  float *restrict call, float *restrict put)
 {
 	const float rate = 0.02f, volatility = 0.3f;
-#pragma omp parallel for simd schedule(static)
+#pragma omp parallel for schedule(static)
 	for (int i = 0; i < OPTIONS_N; i++) {
 		float root = sqrtf(years[i]);
 		float d1 = (logf(price[i] / strike[i]) + (rate + 0.5f * volatility * volatility) * years[i]) / (volatility * root);
@@ -122,7 +138,7 @@ static void reduce(const float *restrict in, float *restrict out, int piece)
 #pragma omp parallel for schedule(static)
 	for (int i = 0; i < REDUCE_N / piece; i++) {
 		float sum = 0.0f;
-#pragma omp simd reduction(+ : sum)
+SIMD(reduction(+ : sum))
 		for (int k = 0; k < piece; k++)
 			sum += in[i * piece + k];
 		out[i] = sum;
@@ -194,7 +210,7 @@ static void nbody_double(const double *restrict bodies, double *restrict forces)
 #pragma omp parallel for schedule(static)
 	for (int i = 0; i < BODIES_DOUBLE; i++) {
 		double ax = 0.0, ay = 0.0, az = 0.0;
-#pragma omp simd reduction(+ : ax, ay, az)
+SIMD(reduction(+ : ax, ay, az))
 		for (int j = 0; j < BODIES_DOUBLE; j++) {
 			double dx = bodies[j * 4] - bodies[i * 4], dy = bodies[j * 4 + 1] - bodies[i * 4 + 1];
 			double dz = bodies[j * 4 + 2] - bodies[i * 4 + 2];
@@ -285,10 +301,10 @@ static void softmax(const float *restrict in, float *restrict out)
 	for (int row = 0; row < NORM_ROWS; row++) {
 		const float *restrict from = &in[row * NORM_COLUMNS];
 		float *restrict to = &out[row * NORM_COLUMNS], most = from[0], sum = 0.0f;
-#pragma omp simd reduction(max : most)
+SIMD(reduction(max : most))
 		for (int i = 0; i < NORM_COLUMNS; i++)
 			most = from[i] > most ? from[i] : most;
-#pragma omp simd reduction(+ : sum)
+SIMD(reduction(+ : sum))
 		for (int i = 0; i < NORM_COLUMNS; i++)
 			sum += to[i] = expf(from[i] - most);
 		for (int i = 0; i < NORM_COLUMNS; i++)
@@ -302,15 +318,15 @@ static void layer_norm(const float *restrict in, const float *restrict weights, 
 	for (int row = 0; row < NORM_ROWS; row++) {
 		const float *restrict from = &in[row * NORM_COLUMNS];
 		float sum = 0.0f, squares = 0.0f;
-#pragma omp simd reduction(+ : sum)
+SIMD(reduction(+ : sum))
 		for (int i = 0; i < NORM_COLUMNS; i++)
 			sum += from[i];
 		float mean = sum / NORM_COLUMNS;
-#pragma omp simd reduction(+ : squares)
+SIMD(reduction(+ : squares))
 		for (int i = 0; i < NORM_COLUMNS; i++)
 			squares += (from[i] - mean) * (from[i] - mean);
 		float scale = 1.0f / sqrtf(squares / NORM_COLUMNS + 1e-5f);
-#pragma omp simd
+SIMD()
 		for (int i = 0; i < NORM_COLUMNS; i++)
 			out[row * NORM_COLUMNS + i] = (from[i] - mean) * scale * weights[i] + biases[i];
 	}
@@ -326,13 +342,13 @@ static void attention(const float *restrict queries, const float *restrict keys,
 			float scores[HEAD_ROWS], most = -1e30f, total = 0.0f;
 			for (int j = 0; j < HEAD_ROWS; j++) {
 				float score = 0.0f;
-#pragma omp simd reduction(+ : score)
+SIMD(reduction(+ : score))
 				for (int i = 0; i < HEAD_SIZE; i++)
 					score += query[i] * keys[(head * HEAD_ROWS + j) * HEAD_SIZE + i];
 				scores[j] = score * 0.125f;
 				most = scores[j] > most ? scores[j] : most;
 			}
-#pragma omp simd reduction(+ : total)
+SIMD(reduction(+ : total))
 			for (int j = 0; j < HEAD_ROWS; j++)
 				total += scores[j] = expf(scores[j] - most);
 			memset(sums, 0, HEAD_SIZE * sizeof *sums);
@@ -364,6 +380,7 @@ static void run(const struct row *row)
 	case ROW_TRANSPOSE: transpose(d[0], d[1]); break;
 	case ROW_MATMUL:
 	case ROW_SGEMM_TILED:
+	case ROW_SGEMM_TILED_32:
 	case ROW_SGEMM_WMMA: matmul(d[0], d[1], d[2]); break;
 	case ROW_NBODY: nbody(d[0], d[1]); break;
 	case ROW_MANDELBROT: mandelbrot(d[0]); break;

@@ -2,7 +2,7 @@
  *
  *     limits triad        milliseconds of STREAM's triad with ordinary stores, over the row's arrays
  *     limits nbody        milliseconds of the row's additions and multiplications at the rate of independent vector FMAs
- *     limits sgemm_tiled  milliseconds of OpenBLAS's sgemm (where built with -DWITH_OPENBLAS)
+ *     limits sgemm_tiled  milliseconds of OpenBLAS's sgemm (where built with -DWITH_OPENBLAS); sgemm_tiled_32 too
  *
  * Prints a line as the benchmark's programs do (rows.h), the median of ROW_RUNS runs after one that warms up. */
 #define _GNU_SOURCE
@@ -57,7 +57,7 @@ static void run(const struct row *row, const char *name)
 	else if (!strcmp(name, "nbody"))
 		kept = fma_rate();
 #ifdef WITH_OPENBLAS
-	else if (!strcmp(name, "sgemm_tiled"))
+	else if (!strncmp(name, "sgemm_tiled", 11))
 		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, MATRIX_N, MATRIX_N, MATRIX_N, 1.0f, row->data[0], MATRIX_N,
 			    row->data[1], MATRIX_N, 0.0f, row->data[2], MATRIX_N);
 #endif

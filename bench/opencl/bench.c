@@ -25,6 +25,7 @@ static const struct {
 	[ROW_TRANSPOSE] = { { GRID_N, GRID_N / 4 }, { 32, 8 } },
 	[ROW_MATMUL] = { { MATRIX_N, MATRIX_N }, { 16, 16 } },
 	[ROW_SGEMM_TILED] = { { MATRIX_N, MATRIX_N }, { 16, 16 } },
+	[ROW_SGEMM_TILED_32] = { { MATRIX_N, MATRIX_N }, { 32, 32 } },
 	[ROW_NBODY] = { { BODIES, 1 }, { 256, 1 } },
 	[ROW_MANDELBROT] = { { MANDELBROT_N, MANDELBROT_N }, { 32, 8 } },
 	[ROW_BLACK_SCHOLES] = { { OPTIONS_N, 1 }, { 256, 1 } },
