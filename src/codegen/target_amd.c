@@ -363,13 +363,6 @@ static LLVMValueRef runtime_call(struct emitter *e, LLVMValueRef const *argument
 	return address ? LLVMBuildSelect(e->b, is_status, none, r, "") : r;
 }
 
-/* Waiting threads leave the others their turn. */
-static LLVMValueRef sleep_a_little(struct emitter *e)
-{
-	LLVMValueRef turns = i32_of(e, 1);
-	return amd_intrinsic(e, "llvm.amdgcn.s.sleep", NULL, 0, &turns, 1);
-}
-
 static LLVMValueRef amd_call_service(struct emitter *e, size_t offset, LLVMTypeRef result, LLVMTypeRef const *types, LLVMValueRef const *arguments,
 				     unsigned count)
 {
@@ -377,7 +370,7 @@ static LLVMValueRef amd_call_service(struct emitter *e, size_t offset, LLVMTypeR
 	(void)types;
 	(void)count;
 	if (offset == offsetof(struct cpu_services, yield))
-		return sleep_a_little(e);
+		return amd_call_library(e, "device_yield", result, &e->state->launch, 1);
 	if (offset == offsetof(struct cpu_services, exchange))
 		return exchange(e, arguments);
 	if (offset == offsetof(struct cpu_services, clock))
@@ -606,6 +599,24 @@ static void begin_called_function(struct emitter *e)
 	LLVMPositionBuilderAtEnd(e->b, s->group_head);
 }
 
+/* Traps and assertions; what misuses textures, barriers that nobody can end and wild calls are not looked for. */
+static bool may_stop(const struct ptx_module *module)
+{
+	return module->traps || map_get(&module->symbols, "__assertfail") || map_get(&module->symbols, "__assert_fail");
+}
+
+/* Nothing runs behind what has trapped. */
+static void leave_if_stopped(struct emitter *e)
+{
+	LLVMTypeRef i32 = int_type(e, 32), i64 = int_type(e, 64);
+	LLVMBasicBlockRef go_on = new_block(e, "go_on");
+	LLVMValueRef at = LLVMBuildIntToPtr(e->b, amd_argument(e, i64, offsetof(struct amd_launch, stopped)),
+					    LLVMPointerTypeInContext(e->context, SPACE_GLOBAL), "");
+	LLVMValueRef stopped = LLVMBuildICmp(e->b, LLVMIntNE, LLVMBuildLoad2(e->b, i32, at, "stopped"), i32_of(e, 0), "");
+	LLVMBuildCondBr(e->b, stopped, e->state->done, go_on);
+	LLVMPositionBuilderAtEnd(e->b, go_on);
+}
+
 static void begin_function(struct emitter *e)
 {
 	if (!e->ir->kernel->is_entry) {
@@ -640,6 +651,8 @@ static void begin_function(struct emitter *e)
 	e->block = s->launch = LLVMBuildInBoundsGEP2(e->b, i8, s->parameters, &at, 1, "launch");
 	begin_thread(e);
 	LLVMBasicBlockRef first = s->prologue;
+	if (may_stop(e->ir->module))
+		leave_if_stopped(e);
 	e->first_thread = number_thread(e);
 	s->prologue = first;
 	if (barriers)

@@ -308,6 +308,7 @@ void operand_read_instruction(struct parser *p, struct ptx_instruction *in)
 	struct ptx_operand list = { 0 };
 	p->operands.count = 0;
 	p->nesting = 0;
+	p->module->traps |= row->opcode_id == OP_trap;
 	if (!parser_at(p, ';'))
 		do {
 			size_t at = p->operands.count;

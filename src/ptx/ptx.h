@@ -217,6 +217,7 @@ struct ptx_module {
 	uint16_t sm;            /* 80 for sm_80 */
 	const char *target;     /* "sm_90a", with its suffix */
 	bool texmode_independent, debug;
+	bool traps;             /* there is a trap in it */
 	uint8_t address_size;   /* 64 or 32 */
 	VEC(struct ptx_variable *) variables; /* module level: .global .const .shared .tex … */
 	VEC(struct ptx_function *) functions; /* bodies; a declaration only where no body follows */

@@ -12,6 +12,9 @@
  * kernel's own group segment is kernel_info.shared_bytes, without the dynamic bytes, which are what HIP is asked for as dynamic. All of
  * it together: AMD_SHARED_MAX at most.
  *
+ * Traps. Who traps says why in struct amd_service and sets amd_launch.stopped. Kernels of modules in which something may trap or fail an
+ * assertion look at that word first and leave (may_stop() in target_amd.c), as does, in any kernel, who waits for others.
+ *
  * Grids. %ctaid and %nctaid are the hardware's block numbers and amd_launch.grid.
  *
  * Clusters of several blocks. The code is another one (compile_options.cluster): shared memory is device memory, in which a cluster's blocks have
@@ -27,7 +30,7 @@
 
 #include <stdint.h>
 
-enum { AMD_ABI = 0x414d0007 };           /* never CPU_ABI */
+enum { AMD_ABI = 0x414d0008 };           /* never CPU_ABI */
 enum { AMD_SHARED_MAX = 64 << 10 };      /* bytes of LDS a block */
 enum { AMD_NO_BARRIERS = 0xfffffff };   /* in place of their offset */
 enum { AMD_BARRIER_BYTES = 352 };        /* of which the device library may take so many */
@@ -45,6 +48,7 @@ struct amd_launch {
 	uint64_t symbols;                /* device address of uint64_t[kernel_info.symbol_count]: addresses, in order */
 	uint64_t service;                /* device address of struct amd_service */
 	uint64_t children;               /* device address of struct amd_children; 0 without KERNEL_LAUNCHES */
+	uint64_t stopped;                /* device address of a word in device memory: not 0 once a kernel has trapped */
 	/* For clusters of several blocks, else zeros. */
 	uint64_t clusters;               /* device address of struct amd_clusters, zeros before the launch */
 	uint64_t cluster_shared;         /* device address of (cluster_slots × blocks a cluster) << cluster_shift bytes */

@@ -143,6 +143,7 @@ struct service *amd_service_create(struct device *device);
 void amd_service_destroy(struct service *service);
 /* Before a launch of such a kernel: the record's address for it. */
 uint64_t amd_service_use(struct service *service, const struct device_kernel *kernel, uint32_t flags);
+uint64_t amd_service_stopped(const struct service *service); /* amd_launch.stopped */
 /* After work was seen to be over: shows what was printed and notes what failed. */
 void amd_service_collect(struct service *service);
 /* Has a kernel ended itself? Cheap; collecting tells more. */

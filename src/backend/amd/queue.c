@@ -355,6 +355,7 @@ static void fill_arguments(uint8_t *block, struct device_queue *queue, const str
 		.symbols = (uintptr_t)variant->symbols,
 		.service = amd_service_use(device->service, kernel, info->flags),
 		.children = children,
+		.stopped = amd_service_stopped(device->service),
 	};
 	memcpy(launch.grid, config->grid, sizeof launch.grid);
 	memcpy(launch.block, config->block, sizeof launch.block);

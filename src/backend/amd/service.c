@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 enum { PRINT_ROOM = 4 }; /* bytes of records for one of the program's limit: the format's text is in each */
+enum { LOCK_WORDS = AMD_LOCKS * AMD_LOCK_WORDS };
 enum { PRINT_MOST = 256 << 20 };
 
 struct service {
@@ -86,10 +87,10 @@ static void make_heap_locked(struct service *service)
 	service->record->heap_size = size;
 }
 
-/* Free, which they need not be where a kernel was ended by a fault. */
+/* Free, which they need not be where a kernel was ended by a fault. Behind them lies amd_launch.stopped. */
 static bool clear_locks(struct service *service)
 {
-	static const uint32_t free_locks[AMD_LOCKS * AMD_LOCK_WORDS];
+	static const uint32_t free_locks[LOCK_WORDS + AMD_LOCK_WORDS];
 	void *locks = (void *)(uintptr_t)service->record->locks;
 	if (!locks && (amd_enter(service->device) || HIP_CALL(hipMalloc, &locks, sizeof free_locks)))
 		return false;
@@ -145,6 +146,11 @@ uint64_t amd_service_use(struct service *service, const struct device_kernel *ke
 		atomic_store(&service->used, true);
 	}
 	return (uintptr_t)service->record;
+}
+
+uint64_t amd_service_stopped(const struct service *service)
+{
+	return service->record->locks + LOCK_WORDS * sizeof(uint32_t);
 }
 
 void amd_service_set_textures(struct service *service, uint64_t table)

@@ -63,7 +63,7 @@ INLINE uint32_t block_number(launch_ptr launch, uint32_t axis)
 
 INLINE bool has_trapped(launch_ptr launch)
 {
-	return __scoped_atomic_load_n(&service_of(launch)->state, __ATOMIC_RELAXED, __MEMORY_SCOPE_SYSTEM);
+	return __scoped_atomic_load_n((GLOBAL uint32_t *)launch->stopped, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
 }
 
 /* Ends the wave where some thread has trapped: nobody must wait for it. */

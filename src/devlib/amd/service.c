@@ -30,7 +30,15 @@ INLINE void stop(launch_ptr launch, uint32_t thread, uint32_t status, const char
 		copy_text(service->function, function, sizeof service->function);
 		__scoped_atomic_store_n(&service->state, 2, __ATOMIC_RELEASE, __MEMORY_SCOPE_SYSTEM);
 	}
+	__scoped_atomic_store_n((GLOBAL uint32_t *)launch->stopped, 1, __ATOMIC_RELEASE, __MEMORY_SCOPE_DEVICE);
 	__builtin_amdgcn_endpgm();
+}
+
+/* In a loop that waits for others: they get their turn, and where one of them has trapped nobody waits any more. */
+ENTRY void device_yield(launch_ptr launch)
+{
+	__builtin_amdgcn_s_sleep(1);
+	leave_if_trapped(launch);
 }
 
 ENTRY void device_trap(launch_ptr launch, uint32_t thread, uint32_t status)
