@@ -1,6 +1,6 @@
 /* Virtual memory management: addresses and memory apart. CUDA Driver API 6.14.
  * Where the device works on the host's memory, as the CPU back end does, a memory handle is a memfd, and mapping it is mmap over a reserved
- * range. Other devices do it themselves (device_ops.virtual_memory): the whole of a memory is mapped, and only devices reach it. A range
+ * range. Other devices do it themselves (device_ops.virtual_memory): memory is mapped from its beginning, and only devices reach it. A range
  * belongs to the device that was current when it was reserved, or to the first. */
 #define _GNU_SOURCE
 #include "driver/driver.h"
@@ -356,8 +356,8 @@ static void unmap_pages(uintptr_t base, size_t size, const struct memory *memory
 		mmap((void *)base, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
-/* Can the memory lie there, and in that part? */
-static CUresult check_place(const struct reservation *reservation, size_t size, size_t offset, const struct memory *memory)
+/* Can the memory lie there, from that offset on? */
+static CUresult check_place(const struct reservation *reservation, size_t offset, const struct memory *memory)
 {
 	bool own = memory->file < 0;
 
@@ -365,8 +365,8 @@ static CUresult check_place(const struct reservation *reservation, size_t size, 
 		return api_error(CUDA_ERROR_INVALID_VALUE, "the range is not reserved");
 	if (own ? !reservation->device || reservation->device->ops != device_of(memory)->ops : reservation->device != NULL)
 		return api_error(CUDA_ERROR_NOT_SUPPORTED, "the range was reserved for another kind of device's memory");
-	if (own && (offset || size != memory->size))
-		return api_error(CUDA_ERROR_NOT_SUPPORTED, "this device's memory is mapped as a whole");
+	if (own && offset) /* as CUDA has it: "currently must be zero" */
+		return api_error(CUDA_ERROR_NOT_SUPPORTED, "this device's memory is mapped from its beginning");
 	return CUDA_SUCCESS;
 }
 
@@ -374,7 +374,7 @@ static CUresult map_locked(uintptr_t base, size_t size, size_t offset, struct me
 {
 	struct reservation *reservation = reservation_locked(base, size);
 	struct allocation *allocation;
-	CUresult status = check_place(reservation, size, offset, memory);
+	CUresult status = check_place(reservation, offset, memory);
 
 	if (status)
 		return status;

@@ -445,7 +445,7 @@ int hipMemMap(void *base, size_t size, size_t offset, hip_memory memory, unsigne
 
 	if (!mapping) return HIP_OUT_OF_MEMORY;
 	pthread_mutex_lock(&lock);
-	if (!base || offset || flags || !physical || !handle_live(physical, HANDLE_MEMORY) || size != physical->size || !is_reserved_locked(base, size))
+	if (!base || offset || flags || !physical || !handle_live(physical, HANDLE_MEMORY) || size > physical->size || size % GRANULARITY || !is_reserved_locked(base, size))
 		error = HIP_INVALID_VALUE;
 	for (struct mapping *m = mappings; m && !error; m = m->next)
 		if (m->base < (uint8_t *)base + size && (uint8_t *)base < m->base + m->size) error = HIP_INVALID_VALUE;

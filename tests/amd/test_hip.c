@@ -170,8 +170,10 @@ static void check_memory(void)
 	EXPECT(hipMemCreate(&memory, 2 * unit, &shared, 0), HIP_NOT_SUPPORTED);
 	EXPECT(hipMemCreate(&memory, unit / 2, &properties, 0), HIP_INVALID_VALUE);
 	EXPECT(hipMemCreate(&memory, 2 * unit, &properties, 0), HIP_SUCCESS);
-	EXPECT(hipMemMap(range, 2 * unit, unit, memory, 0), HIP_INVALID_VALUE); /* only all of it, from its start */
-	EXPECT(hipMemMap(range, unit, 0, memory, 0), HIP_INVALID_VALUE);
+	EXPECT(hipMemMap(range, 2 * unit, unit, memory, 0), HIP_INVALID_VALUE); /* only from its start */
+	EXPECT(hipMemMap(range, 3 * unit, 0, memory, 0), HIP_INVALID_VALUE);
+	EXPECT(hipMemMap(range, unit, 0, memory, 0), HIP_SUCCESS); /* a part */
+	EXPECT(hipMemUnmap(range, unit), HIP_SUCCESS);
 	EXPECT(hipMemMap((uint8_t *)range + 3 * unit, 2 * unit, 0, memory, 0), HIP_INVALID_VALUE); /* beyond what is reserved */
 	EXPECT(hipMemMap(range, 2 * unit, 0, memory, 0), HIP_SUCCESS);
 	EXPECT(hipMemMap((uint8_t *)range + unit, 2 * unit, 0, memory, 0), HIP_INVALID_VALUE); /* it overlaps */

@@ -254,6 +254,7 @@ static void test_virtual_memory(void)
 	CUdeviceptr range = 0, second = 0;
 	size_t unit = 0;
 	unsigned value = 0;
+	unsigned char bytes[256];
 	int file = -1, shares = 0;
 
 	CHECK_OK(cuDeviceGetAttribute(&shares, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, 0));
@@ -291,6 +292,25 @@ static void test_virtual_memory(void)
 	CHECK_OK(cuMemUnmap(second, 2 * unit));
 	CHECK_OK(cuMemAddressFree(second, 2 * unit));
 	CHECK_OK(cuMemRelease(imported));
+	CHECK_OK(cuMemCreate(&again, 2 * unit, &properties, 0)); /* another in the same range, with its first part */
+	CHECK_OK(cuMemMap(range, unit, 0, again, 0));
+	CHECK(cuMemMap(range + 3 * unit, 3 * unit, 0, again, 0) != CUDA_SUCCESS); /* more than there is */
+	CHECK_OK(cuMemMap(range + 3 * unit, unit, 0, again, 0));
+	CHECK_OK(cuMemSetAccess(range, 4 * unit, &access, 1));
+	CHECK_OK(cuMemsetD32(range + unit - 4, 0x9abc, 2)); /* over both */
+	CHECK_OK(cuMemcpyDtoH(&value, range + 4 * unit - 4, 4));
+	CHECK_INT(value, 0x9abc); /* the same memory at two places */
+	CHECK_OK(cuMemcpyDtoH(&value, range + unit, 4));
+	CHECK_INT(value, 0x9abc);
+	CHECK_OK(cuMemsetD8(range + unit - 128, 0, 256));
+	CHECK_OK(cuMemsetD2D8(range + unit - 72, 64, 0x77, 16, 3)); /* the second row lies in both */
+	CHECK_OK(cuMemcpyDtoD(range + 3 * unit - 100, range + unit - 128, 256));
+	CHECK_OK(cuMemcpyDtoH(bytes, range + 3 * unit - 100, 256));
+	for (int i = 0; i < 256; i++)
+		CHECK_INT(bytes[i], (i >= 56 && i < 72) || (i >= 120 && i < 136) || (i >= 184 && i < 200) ? 0x77 : 0);
+	CHECK_OK(cuMemRelease(again));
+	CHECK_OK(cuMemUnmap(range, unit));
+	CHECK_OK(cuMemUnmap(range + 3 * unit, unit));
 	CHECK(cuMemAddressFree(range, 4 * unit) != CUDA_SUCCESS); /* still mapped */
 	CHECK_OK(cuMemUnmap(range + unit, 2 * unit));
 	CHECK_OK(cuMemRelease(handle));

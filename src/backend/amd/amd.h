@@ -166,6 +166,8 @@ int amd_textures_adopt(struct device *device);
 
 extern const struct device_virtual_memory amd_virtual_memory;
 bool amd_has_virtual_memory(struct device *device);
+/* How many of `size` bytes from there on HIP copies or fills at once: not more than there are in one mapping of virtual memory. */
+uint64_t amd_bytes_together(const void *address, uint64_t size);
 int amd_memory_share(struct device *device, void *pointer, uint8_t handle[DEVICE_IPC_BYTES]);
 int amd_memory_open(struct device *device, const uint8_t handle[DEVICE_IPC_BYTES], void **pointer, uint64_t *size);
 int amd_memory_close(struct device *device, void *pointer);

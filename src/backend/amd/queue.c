@@ -501,12 +501,41 @@ static int end(struct device_queue *queue, int error, const char *what)
 	return status;
 }
 
+static int copy_row(struct device_queue *queue, uint8_t *to, const uint8_t *from, uint64_t size)
+{
+	int error = HIP_SUCCESS;
+	while (size && !error) {
+		uint64_t bytes = amd_bytes_together(to, amd_bytes_together(from, size));
+		error = HIP_CALL(hipMemcpyAsync, to, from, bytes, HIP_COPY_DEFAULT, queue->stream);
+		to += bytes;
+		from += bytes;
+		size -= bytes;
+	}
+	return error;
+}
+
 int amd_queue_copy(struct device_queue *queue, void *to, const void *from, uint64_t size)
 {
 	int status = begin(queue);
-	if (status || !size)
-		return status ? status : end(queue, HIP_SUCCESS, "");
-	return end(queue, HIP_CALL(hipMemcpyAsync, to, from, size, HIP_COPY_DEFAULT, queue->stream), "hipMemcpyAsync");
+	return status ? status : end(queue, copy_row(queue, to, from, size), "hipMemcpyAsync");
+}
+
+/* Do rows that far apart lie within one mapping? */
+static bool are_together(const void *first, uint64_t pitch, uint64_t width, uint64_t height)
+{
+	uint64_t bytes = (height - 1) * pitch + width;
+	return amd_bytes_together(first, bytes) == bytes;
+}
+
+static int copy_slice(struct device_queue *queue, uint8_t *to, uint64_t to_pitch, const uint8_t *from, uint64_t from_pitch, uint64_t width,
+		      uint64_t height)
+{
+	int error = HIP_SUCCESS;
+	if (are_together(to, to_pitch, width, height) && are_together(from, from_pitch, width, height))
+		return HIP_CALL(hipMemcpy2DAsync, to, to_pitch, from, from_pitch, width, height, HIP_COPY_DEFAULT, queue->stream);
+	for (uint64_t y = 0; y < height && !error; y++)
+		error = copy_row(queue, to + y * to_pitch, from + y * from_pitch, width);
+	return error;
 }
 
 int amd_queue_copy_2d(struct device_queue *queue, void *to, uint64_t to_pitch, uint64_t to_slice, const void *from, uint64_t from_pitch,
@@ -525,18 +554,30 @@ int amd_queue_copy_2d(struct device_queue *queue, void *to, uint64_t to_pitch, u
 	to_pitch = height == 1 ? width : to_pitch;
 	from_pitch = height == 1 ? width : from_pitch;
 	for (uint64_t z = 0; z < depth && width && height && !error; z++)
-		error = HIP_CALL(hipMemcpy2DAsync, (uint8_t *)to + z * to_slice, to_pitch, (const uint8_t *)from + z * from_slice, from_pitch,
-				 width, height, HIP_COPY_DEFAULT, queue->stream);
+		error = copy_slice(queue, (uint8_t *)to + z * to_slice, to_pitch, (const uint8_t *)from + z * from_slice, from_pitch, width, height);
 	return end(queue, error, "hipMemcpy2DAsync");
 }
 
-static int fill_row(struct device_queue *queue, uint8_t *to, uint32_t value, unsigned element, uint64_t count)
+static int fill_some(struct device_queue *queue, uint8_t *to, uint32_t value, unsigned element, uint64_t count)
 {
 	if (element == 1)
 		return HIP_CALL(hipMemsetD8Async, to, (unsigned char)value, count, queue->stream);
 	if (element == 2)
 		return HIP_CALL(hipMemsetD16Async, to, (unsigned short)value, count, queue->stream);
 	return HIP_CALL(hipMemsetD32Async, to, (int)value, count, queue->stream);
+}
+
+static int fill_row(struct device_queue *queue, uint8_t *to, uint32_t value, unsigned element, uint64_t count)
+{
+	int error = HIP_SUCCESS;
+	while (count && !error) { /* mappings are multiples of VIRTUAL_UNIT, and so of elements */
+		uint64_t some = amd_bytes_together(to, count * element) / element;
+		some = some ? some : 1;
+		error = fill_some(queue, to, value, element, some);
+		to += some * element;
+		count -= some;
+	}
+	return error;
 }
 
 int amd_queue_fill(struct device_queue *queue, void *to, uint64_t pitch, uint32_t value, unsigned element, uint64_t width, uint64_t height)
@@ -553,7 +594,7 @@ int amd_queue_fill(struct device_queue *queue, void *to, uint64_t pitch, uint32_
 		width *= element;
 		element = 1;
 	}
-	if (element == 1 && height > 1 && width) {
+	if (element == 1 && height > 1 && width && are_together(to, pitch, width, height)) {
 		error = HIP_CALL(hipMemset2DAsync, to, pitch, (int)(value & 0xff), width, height, queue->stream);
 	} else {
 		for (uint64_t y = 0; y < height && width && !error; y++)

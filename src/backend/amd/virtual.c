@@ -2,6 +2,78 @@
  * (offsets, handles for other processes, rights of the host), so that only that is asked for. */
 #include "backend/amd/amd.h"
 
+#include <stdlib.h>
+
+/* ---- what is mapped ---------------------------------------------------------------------------------------- */
+
+/* To HIP each mapping is a memory of its own, beyond the end of which it neither copies nor fills, also where the next one begins there.
+ * These are all mappings, by address. */
+struct mapping {
+	uintptr_t base;
+	uint64_t size;
+};
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the following */
+static VEC(struct mapping) mappings;
+static _Atomic size_t mapping_count; /* of them: also read without the lock, for most programs have none */
+
+/* The number of mappings that begin at the address or before it. */
+static size_t count_until_locked(uintptr_t address)
+{
+	size_t first = 0, end = mappings.count;
+	while (first < end) {
+		size_t middle = first + (end - first) / 2;
+		if (mappings.data[middle].base <= address)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	return first;
+}
+
+static void note_mapping(void *base, uint64_t size)
+{
+	struct mapping mapping = { (uintptr_t)base, size };
+	pthread_mutex_lock(&lock);
+	size_t at = count_until_locked(mapping.base);
+	vec_push(&mappings, mapping);
+	memmove(&mappings.data[at + 1], &mappings.data[at], (mappings.count - 1 - at) * sizeof mapping);
+	mappings.data[at] = mapping;
+	atomic_store(&mapping_count, mappings.count);
+	pthread_mutex_unlock(&lock);
+}
+
+static void forget_mapping(const void *base)
+{
+	pthread_mutex_lock(&lock);
+	size_t at = count_until_locked((uintptr_t)base);
+	if (at && mappings.data[at - 1].base == (uintptr_t)base) {
+		memmove(&mappings.data[at - 1], &mappings.data[at], (mappings.count - at) * sizeof *mappings.data);
+		mappings.count--;
+	}
+	atomic_store(&mapping_count, mappings.count);
+	if (!mappings.count)
+		vec_fini(&mappings);
+	pthread_mutex_unlock(&lock);
+}
+
+uint64_t amd_bytes_together(const void *address, uint64_t size)
+{
+	if (!atomic_load_explicit(&mapping_count, memory_order_relaxed))
+		return size;
+	pthread_mutex_lock(&lock);
+	size_t at = count_until_locked((uintptr_t)address);
+	if (at) {
+		const struct mapping *m = &mappings.data[at - 1];
+		uint64_t before = (uintptr_t)address - m->base;
+		if (before < m->size && size > m->size - before)
+			size = m->size - before;
+	}
+	pthread_mutex_unlock(&lock);
+	return size;
+}
+
+/* ---- HIP's calls -------------------------------------------------------------------------------------------- */
+
 static struct hip_location location_of(const struct device *device)
 {
 	return (struct hip_location){ HIP_LOCATION_DEVICE, device->hip };
@@ -58,12 +130,17 @@ static int unreserve(struct device *device, void *base, uint64_t size)
 static int map(struct device *device, void *base, uint64_t size, void *memory)
 {
 	int status = amd_enter(device);
-	return status ? status : amd_failed(HIP_CALL(hipMemMap, base, size, 0, memory, 0), "hipMemMap");
+	if (!status)
+		status = amd_failed(HIP_CALL(hipMemMap, base, size, 0, memory, 0), "hipMemMap");
+	if (!status)
+		note_mapping(base, size);
+	return status;
 }
 
 static int unmap(struct device *device, void *base, uint64_t size)
 {
 	int status = amd_enter(device);
+	forget_mapping(base);
 	return status ? status : amd_failed(HIP_CALL(hipMemUnmap, base, size), "hipMemUnmap");
 }
 
