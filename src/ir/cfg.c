@@ -395,3 +395,12 @@ bool ir_dominates(const struct ir_func *func, uint32_t a, uint32_t b)
 		b = func->blocks.data[b].idom;
 	return b == a;
 }
+
+bool ir_is_outside(const struct ir_func *func, const struct ir_loop *loop, uint32_t value)
+{
+	uint32_t block = func->values.data[value].block;
+	if (block == IR_NONE)
+		return true;
+	uint32_t order = func->blocks.data[block].order;
+	return order < loop->first || order > loop->last;
+}

@@ -13,7 +13,7 @@
  *     ir_keep_together()   together.c   fast copies of parts where lanes nearly always go the same way
  *     ir_jam_lanes()   jam.c       several warps together, where loops do little
  *     ir_paired_lanes()    pair.c      two vectors of a warp together, where arithmetic waits for itself
- *     ir_narrowed_lanes()  narrow.c    a quarter of a warp, where a loop between barriers keeps doubles
+ *     ir_narrowed_lanes()  narrow.c    a quarter of a warp, where a loop between barriers keeps much
  *     ir_find_rows()       rows.c      blocks next to each other in x, row by row
  *     ir_add_lane_loops()  lane_loop.c  parts that lanes go through one after the other
  *     ir_print()     print.c     DRAGOMAN_DUMP=ir
@@ -209,6 +209,7 @@ struct ir_func *ir_build(struct arena *arena, const struct ptx_module *module, c
 void ir_destroy(struct ir_func *func); /* what is not the arena's */
 void ir_find_order(struct ir_func *func);   /* order, loops, idom, ipdom; drops unreachable blocks */
 bool ir_dominates(const struct ir_func *func, uint32_t a, uint32_t b); /* does block a block b? */
+bool ir_is_outside(const struct ir_func *func, const struct ir_loop *loop, uint32_t value); /* is it made outside of the loop? */
 void ir_build_ssa(struct ir_func *func, uint32_t variable_count, const enum ptx_type *variable_types);
 void ir_undo_ssa(struct ir_func *func);     /* back to variables: blocks may be changed, ir_find_order() and ir_build_ssa() follow */
 /* known[]: values that follow from numbers of threads and from what is the same in all lanes, by nothing but arithmetic. */

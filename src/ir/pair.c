@@ -22,15 +22,6 @@ static bool varies(const struct ir_func *func, uint32_t value)
 	return value != IR_NONE && func->values.data[value].shape.kind == IR_VARYING;
 }
 
-static bool is_outside(const struct ir_func *func, const struct ir_loop *loop, uint32_t value)
-{
-	uint32_t block = func->values.data[value].block;
-	if (block == IR_NONE)
-		return true;
-	uint32_t order = func->blocks.data[block].order;
-	return order < loop->first || order > loop->last;
-}
-
 static bool is_arithmetic(const struct ir_inst *inst)
 {
 	return inst->op == IR_COPY || (inst->op == IR_PTX && inst->ptx->form->row->flags & ISA_PURE);
@@ -52,7 +43,7 @@ static bool is_chain(const struct ir_func *func, const struct ir_loop *loop, boo
 				return false;
 			for (unsigned u = 0; u < inst->use_count; u++) {
 				uint32_t value = inst->uses[u].value;
-				if (!varies(func, value) || seen[value] || !is_outside(func, loop, value))
+				if (!varies(func, value) || seen[value] || !ir_is_outside(func, loop, value))
 					continue;
 				seen[value] = true;
 				held++;

@@ -152,11 +152,25 @@ static void test_jam(void **state)
 	"add.s32 %r8, %r8, 8;\nadd.s32 %r5, %r5, 1;\nsetp.lt.s32 %p1, %r5, %r1;\n@%p1 bra again;\nadd.f64 %d1, %d1, %d2;\n"      \
 	"st.global.f64 [%rd5], %d1;\n"
 
+/* Floats: two are carried along, the others come from outside. */
+#define FLOAT_SUMS(BEFORE, OTHERS)                                                                                      \
+	".reg .f32 %g<20>;\nmov.f32 %g1, 0f00000000;\nmov.f32 %g2, %g1;\nmov.u32 %r5, 0;\nld.global.f32 %g3, [%rd4];\n"      \
+	"mov.u32 %r8, s;\nshl.b32 %r9, %r2, 2;\nadd.s32 %r9, %r8, %r9;\nst.shared.f32 [%r9], %g3;\n" BEFORE "bar.sync 0;\n" \
+	"again: ld.shared.f32 %g4, [%r8];\nsub.f32 %g5, %g4, %g3;\nadd.f32 %g1, %g1, %g5;\n" OTHERS                         \
+	"fma.rn.f32 %g2, %g5, %g5, %g2;\nadd.s32 %r8, %r8, 4;\nadd.s32 %r5, %r5, 1;\nsetp.lt.s32 %p1, %r5, %r1;\n"           \
+	"@%p1 bra again;\nadd.f32 %g1, %g1, %g2;\nst.global.f32 [%rd5], %g1;\n"
+#define OTHER(N) "ld.global.nc.f32 %g" #N ", [%rd4+4*" #N "];\n"
+#define ADD(N) "fma.rn.f32 %g5, %g5, %g" #N ", %g4;\n"
+
 static void test_part_of_a_warp(void **state)
 {
 	static const struct {
 		const char *text, *lanes;
 	} rows[] = {
+		{ HEAD FLOAT_SUMS(OTHER(6) OTHER(7), ADD(6) ADD(7)) TAIL, "lanes 8," },  /* 5 a lane, 20 registers of a warp */
+		{ HEAD FLOAT_SUMS(OTHER(6), ADD(6)) TAIL, "lanes 32," },                 /* 16 */
+		{ HEAD FLOAT_SUMS(OTHER(6) OTHER(7) OTHER(8) OTHER(9) OTHER(10) OTHER(11) OTHER(12) OTHER(13) OTHER(14) OTHER(15),
+				  ADD(6) ADD(7) ADD(8) ADD(9) ADD(10) ADD(11) ADD(12) ADD(13) ADD(14) ADD(15)) TAIL, "lanes 32," }, /* 13, too many for a quarter */
 		{ HEAD SUMS("") TAIL, "lanes 8," },
 		/* read where others have written, or will write, with no barrier in between */
 		{ HEAD SUMS("ld.shared.f64 %d6, [%r9];\nst.shared.f64 [%r9+8], %d6;\n") TAIL, "lanes 32," },
