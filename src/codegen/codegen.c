@@ -689,7 +689,8 @@ static bool emit_ir(struct compilation *c, struct ptx_diagnostic *diagnostic)
 	return emit_kernel(e);
 }
 
-/* false: said with unsupported(). In functions that are called threads are not resumed: others of the warp may be elsewhere. */
+/* false: said with unsupported(). In functions that are called threads are resumed only where what they wait for is done there too: others of
+ * the warp, which did not call, go on when the function is over. */
 static bool runs_in_step(struct compilation *c, bool kernel_resumes, struct ptx_diagnostic *diagnostic)
 {
 	const char *why = c->e.ir->apart;

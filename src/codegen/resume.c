@@ -5,15 +5,16 @@
 #include "codegen/state.h"
 #include "isa_emit.h"
 
-/* A register of the pass's own. */
-static LLVMValueRef use(struct emitter *e, unsigned index)
-{
-	return read_uniform(e, e->inst->uses[index].value);
-}
-
 static LLVMValueRef i32_of(struct emitter *e, uint32_t value)
 {
 	return LLVMConstInt(int_type(e, 32), value, false);
+}
+
+/* A register of the pass's own; 0 where none is written: a ticket where no place gives one. */
+static LLVMValueRef use(struct emitter *e, unsigned index)
+{
+	uint32_t value = e->inst->uses[index].value;
+	return value == IR_NONE ? i32_of(e, 0) : read_uniform(e, value);
 }
 
 /* To the barrier of a cluster of several blocks the threads of a warp come together. */

@@ -165,17 +165,20 @@ static void build_again(struct ir_func *func)
 static void find_apart(struct ir_func *func)
 {
 	struct compile_options own = func->options;
+	bool within;
 	func->options.lanes = func->options.vector = 32;
 	ir_choose_lanes(func);
+	func->lanes = func->width = 32; /* also where something is called */
+	func->chunks = 1;
 	analyze(func);
-	func->apart = ir_find_apart(func);
+	func->apart = ir_find_apart(func, &within);
 	ir_find_waiting(func);
 	if (ir_may_have_regions(func))
 		ir_find_regions(func);
 	func->warpless = ir_shows_no_warps(func);
 	func->region_count = 0; /* the machine has barriers */
 	func->options = own;
-	if (func->kernel->is_entry && (func->apart || (own.two_warps && ir_has_numbered_barriers(func)))) {
+	if (func->kernel->is_entry ? func->apart || (own.two_warps && ir_has_numbered_barriers(func)) : func->apart && within) {
 		ir_make_resumable(func);
 		func->apart = NULL;
 	}

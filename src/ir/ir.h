@@ -236,8 +236,8 @@ void ir_analyze(struct ir_func *func);
  * that the kernel takes the scalar form. */
 bool ir_find_waiting(struct ir_func *func);
 /* What a warp whose lanes run in step would hang at, or get wrong; NULL: nothing that is known. Lanes that only wait for what nobody in the
- * kernel writes are no such thing. */
-const char *ir_find_apart(const struct ir_func *func);
+ * kernel writes are no such thing. *within: what they wait for is done in this very function, as far as can be seen. */
+const char *ir_find_apart(const struct ir_func *func, bool *within);
 bool ir_waits_at_mbarrier(const struct ir_inst *inst);
 /* Has the analysed function barriers with numbers, counts or results? */
 bool ir_has_numbered_barriers(const struct ir_func *func);

@@ -502,19 +502,22 @@ static bool waits_apart_at_mbarrier(const struct ir_func *func, const struct ir_
 	return waits && waits_across_branch(func, loop, false) && !entered_alone(func, loop);
 }
 
-const char *ir_find_apart(const struct ir_func *func)
+const char *ir_find_apart(const struct ir_func *func, bool *within)
 {
 	const char *why = lanes_meet_apart(func) ? "barriers that lanes of a warp come to on ways of their own" : NULL;
 	bool *waiting = calloc(func->values.count + 1, 1), two_warps = func->options.two_warps;
-	for (size_t l = 0; l < func->loops.count && !why; l++) {
+	*within = !why && !two_warps && !(func->flags_used & ISA_BARRIER);
+	for (size_t l = 0; l < func->loops.count && (!why || *within); l++) {
 		const struct ir_loop *loop = &func->loops.data[l];
 		memset(waiting, 0, func->values.count);
 		bool divergent = false;
 		bool waits = mark_waiting(func, loop, waiting) && exits_wait(func, loop, waiting, &divergent);
 		bool lock = waits && takes_lock(func, loop), parted = waits && !entered_alone(func, loop);
 		bool apart = two_warps || is_left_apart(func, loop);
-		if (parted && ((apart && (lock || has_signals(func, loop))) || waits_across_branch(func, loop, true)))
+		if (parted && ((apart && (lock || has_signals(func, loop))) || waits_across_branch(func, loop, true))) {
 			why = "lanes of a warp that wait for what another of them may do";
+			*within = *within && (has_signals(func, loop) || waits_across_branch(func, loop, true));
+		}
 		if (!why && waits_apart_at_mbarrier(func, loop))
 			why = "lanes of a warp that wait at an mbarrier for others of them";
 	}

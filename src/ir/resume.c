@@ -18,7 +18,9 @@
  * for memory or has such places in it (a loop entered at a place in its middle would be none that has one header). What lives across is
  * in phis of the head: the pass changes blocks of variables, and SSA is built again behind it. What all threads come through in front of
  * the first place stays in front of the head: where some of them go another way, to the end even, that way is part of the rounds, or
- * the hardware might let them wait, with what they have to tell, until the rounds are over. */
+ * the hardware might let them wait, with what they have to tell, until the rounds are over.
+ *
+ * Functions that are called and not inlined have rounds of their own, of the lanes that called together; the others wait meanwhile. */
 #include "ir/resume.h"
 
 #include "ir/change.h"

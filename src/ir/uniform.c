@@ -440,6 +440,8 @@ static struct ir_shape shape_result(struct uniform *u, const struct ir_inst *ins
 		return shape_of(IR_VARYING, bits);
 	if (row->flags & ISA_READS) {
 		bool own = in->form->space == PTX_SPACE_LOCAL || shape_pure(a, count, bits).kind != IR_UNIFORM;
+		if (in->form->space == PTX_SPACE_PARAM && !u->func->kernel->is_entry)
+			own = true; /* of a function that is called */
 		if (in->form->space == PTX_SPACE_PARAM && in->operand_count > 1 && in->operands[1].kind == PTX_OP_ADDRESS &&
 		    in->operands[1].parts[0].kind == PTX_OP_SYMBOL &&
 		    ir_find_object(u->func, inst->instance, (const struct ptx_variable *)in->operands[1].parts[0].symbol))

@@ -35,7 +35,7 @@ INLINE void stop(launch_ptr launch, uint32_t thread, uint32_t status, const char
 }
 
 /* In a loop that waits for others: they get their turn, and where one of them has trapped nobody waits any more. */
-ENTRY void device_yield(launch_ptr launch)
+ENTRY INLINED void device_yield(launch_ptr launch)
 {
 	__builtin_amdgcn_s_sleep(1);
 	leave_if_trapped(launch);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Looks at the code of four kernels: no scratch memory, shared memory in LDS, loads as wide as the program's, and how many
 instructions there are, beside the same kernel written in HIP and compiled by clang; and at which kernels have two warps in a wave
-of 64, or threads that are resumed: check.py DRAGOMAN CLANG"""
+of 64, or threads that are resumed; and at what is refused: check.py DRAGOMAN CLANG"""
 import os
 import re
 import subprocess
@@ -55,6 +55,16 @@ def check_resumed(dragoman):
     return bool(wrong)
 
 
+def check_refused(dragoman):
+    """What would hang is said instead."""
+    p = subprocess.run([dragoman, 'ptx', '--target', 'gfx1100', '--block', '64', '--dump', 'asm', os.path.join(HERE, 'refused.ptx')],
+                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    good = p.returncode and 'lanes of a warp that wait for what another of them may do, in a function that is called and not inlined' in p.stdout
+    if not good:
+        print('gfx1100: a lock that is taken in a function and given back elsewhere is not refused:', p.stdout, sep='\n')
+    return not good
+
+
 def main():
     dragoman, clang = sys.argv[1:3]
     bad = 0
@@ -75,7 +85,7 @@ def main():
                 why.append(f'more than {MOST} for one of clang\'s')
             print(f'{gpu} {kernel}: {len(names)} instructions, {count} of clang\'s, {len(names) / count:.2f}', *why, sep='; ' if why else '')
             bad += bool(why)
-    return bad + check_warps(dragoman) + check_resumed(dragoman) > 0
+    return bad + check_warps(dragoman) + check_resumed(dragoman) + check_refused(dragoman) > 0
 
 
 if __name__ == '__main__':
