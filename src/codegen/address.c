@@ -158,6 +158,8 @@ static struct address resolve(struct emitter *e, const struct ptx_operand *op, e
 	}
 	int64_t window_stride = space == PTX_SPACE_LOCAL && e->lanes > 1 ? (int64_t)align_up(e->ir->local_bytes, 16) : 0;
 	bool lanes = e->piece == PIECE_CHUNK && e->lanes > 1;
+	bool own = space == PTX_SPACE_SHARED && e->state->unit->shared_is_own && base->kind == PTX_OP_REGISTER && shape.low + offset >= 0;
+	bool inside = own && shape.high <= SHARED_WINDOW - offset - (int64_t)access_bytes;
 	if (!lanes || shape.kind != IR_VARYING) {
 		enum piece piece = !lanes ? e->piece : shape.kind == IR_UNIFORM ? PIECE_UNIFORM : PIECE_BASE;
 		LLVMValueRef a = read_base_register(e, base, piece);
@@ -170,7 +172,7 @@ static struct address resolve(struct emitter *e, const struct ptx_operand *op, e
 			a = add64(e, a, i64_of(e, (uint64_t)offset));
 		int64_t stride = lanes ? (shape.kind == IR_AFFINE ? shape.stride : 0) + window_stride : 0;
 		return (struct address){ .kind = stride ? ADDRESS_STRIDED : ADDRESS_ONE, .pointer = to_pointer(e, a), .stride = stride,
-					 .align = access_bytes };
+					 .align = access_bytes, .own = own, .inside = inside };
 	}
 	LLVMValueRef a = read_base_register(e, base, PIECE_CHUNK), window = window_of(e, space);
 	if (any_order && shape.flip && shape.stride == access_bytes && !window_stride && space != PTX_SPACE_SHARED_CLUSTER) {
@@ -178,7 +180,7 @@ static struct address resolve(struct emitter *e, const struct ptx_operand *op, e
 		a = window ? add64(e, a, window) : a;
 		a = add64(e, a, i64_of(e, (uint64_t)offset));
 		return (struct address){ .kind = ADDRESS_STRIDED, .pointer = to_pointer(e, a), .stride = shape.stride, .align = access_bytes,
-					 .flip = shape.flip };
+					 .flip = shape.flip, .own = own, .inside = inside };
 	}
 	struct address address = { .kind = ADDRESS_LANES, .align = access_bytes };
 	if (space == PTX_SPACE_SHARED && is_narrow(base)) {
@@ -421,6 +423,10 @@ LLVMValueRef load_lanes(struct emitter *e, struct address address, LLVMTypeRef l
 	if (address.kind == ADDRESS_STRIDED && address.stride == bytes) {
 		if (!e->mask)
 			return plain_load(e, type, address.pointer, align, is_volatile);
+		if (address.inside && !is_known_few(e))
+			return plain_load(e, type, address.pointer, align, is_volatile);
+		if (address.own && !is_known_few(e) && (is_volatile || !wide_lane(lane)))
+			return plain_load(e, type, or_scratch(e, any_lane(e, e->mask), address.pointer), align, is_volatile);
 		if (wide_lane(lane) && !is_volatile && !is_known_few(e)) {
 			LLVMTypeRef overload[2] = { type, ptr_type(e) };
 			LLVMValueRef args[4] = { address.pointer, LLVMConstInt(int_type(e, 32), align, 0), e->mask, LLVMConstNull(type) };
@@ -455,6 +461,16 @@ static void store_one(struct emitter *e, struct address address, LLVMValueRef va
 					    LLVMGetIntrinsicDeclaration(e->module, id, &i32, 1), args, 2, "");
 	LLVMValueRef last = LLVMBuildSub(e->b, LLVMConstInt(i32, 31, 0), zeros, "");
 	plain_store(e, LLVMBuildExtractElement(e->b, value, last, ""), or_scratch(e, any, address.pointer), align, is_volatile);
+}
+
+/* Lanes that are off write what is there: a block has one thread of the host. Where one lane of a vector is in place, all of it is mapped, as
+ * no block has the end of the window (backend/cpu/abi.h). A masked store takes ten times as long (Zen 3: twelve cycles), and what is read after
+ * it waits for it. */
+static void store_blended(struct emitter *e, struct address address, LLVMValueRef value, unsigned align, bool is_volatile)
+{
+	LLVMValueRef p = address.inside ? address.pointer : or_scratch(e, any_lane(e, e->mask), address.pointer);
+	LLVMValueRef old = plain_load(e, LLVMTypeOf(value), p, align, is_volatile);
+	plain_store(e, LLVMBuildSelect(e->b, e->mask, value, old, ""), p, align, is_volatile);
 }
 
 static void store_contiguous(struct emitter *e, struct address address, LLVMValueRef value, unsigned align)
@@ -505,6 +521,10 @@ void store_lanes(struct emitter *e, struct address address, LLVMValueRef value, 
 	if (address.kind == ADDRESS_STRIDED && address.stride == bytes) {
 		if (!e->mask) {
 			plain_store(e, value, address.pointer, align, is_volatile);
+			return;
+		}
+		if (address.own && !is_known_few(e)) {
+			store_blended(e, address, value, align, is_volatile);
 			return;
 		}
 		if (wide_lane(lane) && !is_volatile && !is_known_few(e)) {

@@ -130,6 +130,8 @@ struct address {
 	int64_t stride;        /* STRIDED: bytes between lanes */
 	unsigned align;        /* bytes that pointer is known to be a multiple of (at least the access size, PTX 5.x) */
 	unsigned flip;         /* STRIDED: the lane is at the place of lane ^ flip (ir/bits.c); only of emit_address_in_any_order() */
+	bool own;              /* STRIDED, in shared memory, not below its start: nobody else is there while this block's thread runs */
+	bool inside;           /* own, and within the window whether lanes take part or not */
 	LLVMValueRef window, offsets; /* LANES in shared memory: the same as an i64 and <w x i32>, unsigned; NULL: not known so */
 };
 LLVMValueRef local_window(struct emitter *e); /* i64 piece: where each lane's own local memory starts */

@@ -11,9 +11,9 @@
  *     … select m …               n = icmp slt w, 0                free: a blend looks at the sign
  *                                … select n …
  *
- * Phis of masks become phis of lanes, and so do logical operations on what comes from another block. ("A warp's masks are register-width
- * values", docs/architecture.md; legalisation of predicates is what whole-function vectorisers stumble over: Karrenberg and Hack, "Improving
- * Performance of OpenCL on CPUs", 2012.) */
+ * Phis of masks become phis of lanes, and so do logical operations on what comes from another block, choices between masks, and masks whose
+ * lanes change places. ("A warp's masks are register-width values", docs/architecture.md; legalisation of predicates is what whole-function
+ * vectorisers stumble over: Karrenberg and Hack, "Improving Performance of OpenCL on CPUs", 2012.) */
 #include "codegen/state.h"
 
 #include <stdlib.h>
@@ -62,6 +62,24 @@ static bool is_logical(LLVMValueRef v)
 	return op == LLVMAnd || op == LLVMOr || op == LLVMXor;
 }
 
+/* One mask or another: LLVM would pack the three of them, in one block too. */
+static bool is_choice(LLVMValueRef v)
+{
+	return LLVMIsASelectInst(v) != NULL;
+}
+
+/* The lanes of one mask in another order. */
+static bool is_shuffle(LLVMValueRef v)
+{
+	return LLVMIsAShuffleVectorInst(v) && LLVMGetNumMaskElements(v) == LLVMGetVectorSize(LLVMTypeOf(LLVMGetOperand(v, 0)));
+}
+
+/* Is it made of masks in their wide form, so that the narrow one is not needed? */
+static bool is_made_of_wide(LLVMValueRef v)
+{
+	return is_phi(v) || is_logical(v) || is_choice(v) || is_shuffle(v);
+}
+
 static struct mask *find(struct widener *w, LLVMValueRef v)
 {
 	return map_get_n(&w->map, (const char *)&v, sizeof v);
@@ -96,7 +114,7 @@ static void find_masks(struct widener *w, LLVMValueRef function)
 {
 	for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block))
 		for (LLVMValueRef v = LLVMGetFirstInstruction(block); v; v = LLVMGetNextInstruction(v))
-			if (is_mask(v) && (lives_on(v) || joins(w, v)))
+			if (is_mask(v) && (lives_on(v) || joins(w, v) || is_choice(v) || is_shuffle(v)))
 				add(w, v);
 }
 
@@ -114,6 +132,19 @@ static LLVMValueRef wide_operand(struct widener *w, LLVMValueRef v)
 	return m && m->wide ? m->wide : LLVMBuildSExt(w->b, v, wide_type(v), "");
 }
 
+static LLVMValueRef shuffled(struct widener *w, LLVMValueRef v)
+{
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(LLVMGetTypeContext(wide_type(v)));
+	LLVMValueRef a = wide_operand(w, LLVMGetOperand(v, 0)), b = LLVMGetOperand(v, 1), order[MAX_WIDTH];
+	unsigned count = LLVMGetNumMaskElements(v);
+	b = LLVMIsUndef(b) ? LLVMGetPoison(LLVMTypeOf(a)) : wide_operand(w, b);
+	for (unsigned i = 0; i < count; i++) {
+		int from = LLVMGetMaskValue(v, i);
+		order[i] = from == LLVMGetUndefMaskElem() ? LLVMGetPoison(i32) : LLVMConstInt(i32, (unsigned)from, false);
+	}
+	return LLVMBuildShuffleVector(w->b, a, b, LLVMConstVector(order, count), "");
+}
+
 static void widen(struct widener *w, struct mask *m)
 {
 	LLVMValueRef v = m->narrow;
@@ -126,6 +157,15 @@ static void widen(struct widener *w, struct mask *m)
 	if (is_logical(v)) {
 		LLVMValueRef a = wide_operand(w, LLVMGetOperand(v, 0)), b = wide_operand(w, LLVMGetOperand(v, 1));
 		m->wide = LLVMBuildBinOp(w->b, LLVMGetInstructionOpcode(v), a, b, "");
+	} else if (is_choice(v)) {
+		LLVMValueRef condition = LLVMGetOperand(v, 0), a = wide_operand(w, LLVMGetOperand(v, 1)), b = wide_operand(w, LLVMGetOperand(v, 2));
+		if (is_mask(condition)) {
+			LLVMValueRef lanes = wide_operand(w, condition);
+			condition = LLVMBuildICmp(w->b, LLVMIntSLT, lanes, LLVMConstNull(LLVMTypeOf(lanes)), "");
+		}
+		m->wide = LLVMBuildSelect(w->b, condition, a, b, "");
+	} else if (is_shuffle(v)) {
+		m->wide = shuffled(w, v);
 	} else {
 		m->wide = LLVMBuildSExt(w->b, v, wide_type(v), "");
 	}
@@ -172,12 +212,12 @@ static LLVMValueRef reading(struct widener *w, struct mask *m, LLVMValueRef user
 /* A comparison is read as it is where it is made. */
 static bool reads_as_is(const struct mask *m, LLVMValueRef user)
 {
-	return !is_phi(m->narrow) && !is_logical(m->narrow) && LLVMGetInstructionParent(user) == LLVMGetInstructionParent(m->narrow);
+	return !is_made_of_wide(m->narrow) && LLVMGetInstructionParent(user) == LLVMGetInstructionParent(m->narrow);
 }
 
 static bool is_replaced(struct widener *w, LLVMValueRef user)
 {
-	return is_mask(user) && (is_phi(user) || is_logical(user)) && find(w, user);
+	return is_mask(user) && is_made_of_wide(user) && find(w, user);
 }
 
 static void replace_uses(struct widener *w, struct mask *m)
@@ -202,15 +242,15 @@ static void replace_uses(struct widener *w, struct mask *m)
 	vec_fini(&users);
 }
 
-/* Phis and logical operations that nobody reads any more; they read each other. */
+/* What is made of wide ones, and what nobody reads any more; they read each other. */
 static void drop(struct widener *w)
 {
 	for (struct mask *m = w->first; m; m = m->next)
-		if (is_phi(m->narrow) || is_logical(m->narrow))
+		if (is_made_of_wide(m->narrow))
 			LLVMReplaceAllUsesWith(m->narrow, LLVMGetPoison(LLVMTypeOf(m->narrow)));
 	for (struct mask *m = w->first, *next; m; m = next) {
 		next = m->next;
-		if (is_phi(m->narrow) || is_logical(m->narrow))
+		if (is_made_of_wide(m->narrow))
 			LLVMInstructionEraseFromParent(m->narrow);
 	}
 }

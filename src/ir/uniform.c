@@ -243,6 +243,12 @@ static struct ir_shape operand_shape(const struct ir_func *func, const struct ir
 			s = operand_shape(func, inst, &op->parts[0], 64);
 		return s;
 	}
+	case PTX_OP_SYMBOL: { /* of the block's or the thread's memory: an offset */
+		bool variable = op->symbol->kind == PTX_SYMBOL_VARIABLE;
+		const struct ir_object *object = variable ? ir_find_object(func, inst->instance, (const struct ptx_variable *)op->symbol) : NULL;
+		int64_t offset = object ? (int64_t)object->offset + op->offset : 0;
+		return object ? range(IR_UNIFORM, 0, offset, offset) : shape_of(IR_UNIFORM, 64);
+	}
 	default:
 		return shape_of(IR_UNIFORM, 64);
 	}
@@ -374,11 +380,14 @@ static struct ir_shape shape_converted(const struct ptx_form *form, struct ir_sh
 }
 
 /* cvta.local adds the thread's own window, cvta.to.local takes it away. */
+/* Windows are anywhere: of the number that comes out nothing is known but how it differs from lane to lane. */
 static struct ir_shape shape_cvta(const struct ir_func *func, const struct ptx_form *form, struct ir_shape a)
 {
-	if (form->space != PTX_SPACE_LOCAL || func->lanes == 1)
+	if (form->space != PTX_SPACE_LOCAL && form->space != PTX_SPACE_SHARED && form->space != PTX_SPACE_SHARED_CLUSTER)
 		return a;
-	struct ir_shape window = range(IR_AFFINE, (int64_t)local_stride(func), INT64_MIN, INT64_MAX);
+	bool own = form->space == PTX_SPACE_LOCAL && func->lanes > 1;
+	struct ir_shape window = own ? range(IR_AFFINE, (int64_t)local_stride(func), INT64_MIN, INT64_MAX) : shape_of(IR_UNIFORM, 64);
+	window.zeros = a.zeros;
 	return shape_sum(a, window, ptx_has(form, MOD_to) ? -1 : 1, 64);
 }
 

@@ -185,12 +185,57 @@ static void test_flipped_lanes(void **state)
 	free(ir);
 }
 
+/* ---- stores of some lanes to shared memory (src/codegen/address.c) ------------------------------------------------------------------ */
+
+/* Threads whose partner is `distance` away exchange what they have where it is out of order: a step of a bitonic sort. */
+#define EXCHANGE(DISTANCE, BIT)                                                                                        \
+	"mov.u32 %r7, s;\nshl.b32 %r8, %r2, 2;\nadd.s32 %r9, %r7, %r8;\nxor.b32 %r3, %r2, " DISTANCE ";\nshl.b32 %r4, %r3, 2;\n"       \
+	"add.s32 %r5, %r7, %r4;\nsetp.le.s32 %p1, %r3, %r2;\n@%p1 bra done;\nld.shared.u32 %r10, [%r5];\nld.shared.u32 %r11, [%r9];\n"   \
+	"and.b32 %r6, %r2, " BIT ";\nsetp.eq.s32 %p2, %r6, 0;\nsetp.gt.s32 %p1, %r11, %r10;\nsetp.lt.s32 %p3, %r11, %r10;\n"             \
+	"selp.u32 %r12, -1, 0, %p1;\nselp.u32 %r13, -1, 0, %p3;\nselp.b32 %r12, %r12, %r13, %p2;\nsetp.eq.s32 %p1, %r12, 0;\n"           \
+	"@%p1 bra done;\nst.shared.u32 [%r9], %r10;\nst.shared.u32 [%r5], %r11;\ndone: "
+
+#define HEAD90 ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u32 n) {\n.reg .pred %p<2>;\n.reg .b32 %r<6>;\n"   \
+	       ".shared .align 4 .b8 s[1024];\nld.param.u32 %r1, [n];\nmov.u32 %r2, %tid.x;\nshl.b32 %r3, %r2, 2;\nmov.u32 %r4, s;\n"     \
+	       "add.s32 %r4, %r4, %r3;\nsetp.lt.u32 %p1, %r2, %r1;\n"
+
+static void test_exchange(void **state)
+{
+	(void)state;
+	static const char *const texts[] = { HEAD EXCHANGE("64", "128") TAIL, HEAD EXCHANGE("2", "4") TAIL, HEAD EXCHANGE("1", "64") TAIL };
+	struct compile_options no_mask_registers = shape(256, 1, 0);
+	no_mask_registers.cpu = "haswell";
+	no_mask_registers.features = "+avx2,+fma";
+	for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
+		char *llvm = dump(texts[i], no_mask_registers, "llvm"), *code = dump(texts[i], no_mask_registers, "asm");
+		assert_int_equal(count(llvm, "@llvm.masked."), 0);
+		assert_int_equal(count(code, "vpmaskmov") + count(code, "vmaskmov"), 0);
+		assert_int_equal(count(code, "vpackss") + count(code, "vpmovsxw"), 0);
+		assert_int_equal(count(llvm, ", ptr %scratch"), 0); /* they write within the block's memory, whoever takes part */
+		free(llvm);
+		free(code);
+	}
+}
+
+/* Blocks of a cluster write there too: nobody else's lane may be written back. */
+static void test_shared_with_others(void **state)
+{
+	(void)state;
+	static const char own[] = HEAD90 "@%p1 st.shared.u32 [%r4], %r2;\n" TAIL, shared[] = HEAD90 "mapa.shared::cluster.u32 %r5, %r4, %r1;\n"
+		"@%p1 st.shared.u32 [%r4], %r2;\nst.shared::cluster.u32 [%r5], %r2;\n" TAIL;
+	char *alone = dump(own, shape(256, 1, 0), "llvm"), *cluster = dump(shared, shape(256, 1, 0), "llvm");
+	assert_int_equal(count(alone, "call void @llvm.masked.store"), 0);
+	assert_true(count(cluster, "call void @llvm.masked.store") > 0);
+	free(alone);
+	free(cluster);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_scattered_rounds), cmocka_unit_test(test_vector_rounds), cmocka_unit_test(test_grid_loop), cmocka_unit_test(test_rounds),
 		cmocka_unit_test(test_guard), cmocka_unit_test(test_no_vote), cmocka_unit_test(test_exits), cmocka_unit_test(test_pairs),
-		cmocka_unit_test(test_flipped_lanes),
+		cmocka_unit_test(test_flipped_lanes), cmocka_unit_test(test_exchange), cmocka_unit_test(test_shared_with_others),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

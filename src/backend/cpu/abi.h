@@ -18,7 +18,10 @@
 #include <stdint.h>
 
 enum { CPU_ABI = 7 };
-enum { CONTEXT_MAX = 256 << 10 }; /* of kernel_info.context_bytes */
+enum {
+	CONTEXT_MAX = 256 << 10,  /* of kernel_info.context_bytes */
+	SHARED_WINDOW = 256 << 10 /* readable and writable bytes of a block's shared memory, some more than a program may ask for */
+};
 
 struct cpu_block;
 typedef void cpu_kernel_fn(struct cpu_block *block, uint32_t first_thread, uint32_t end_thread);

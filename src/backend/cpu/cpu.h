@@ -30,8 +30,7 @@ enum {
 	CODE_WHY = 160,               /* bytes of a message of the loader */
 	SHARED_STATIC = 48 << 10,     /* without opting in */
 	SHARED_OPTIN = 163 << 10,     /* sm_80 */
-	SHARED_OPTIN_90 = 227 << 10,
-	SHARED_WINDOW = 256 << 10     /* readable and writable bytes of a block's shared memory */
+	SHARED_OPTIN_90 = 227 << 10
 };
 
 static inline void cpu_relax(void)
