@@ -410,6 +410,8 @@ static bool optimise(struct emitter *e, LLVMTargetMachineRef machine, unsigned o
 		passes = opt_level ? e->target->hooks->passes : "always-inline,function(infer-address-spaces,sroa)";
 	LLVMErrorRef error = LLVMRunPasses(e->module, passes, machine, options);
 	LLVMDisposePassBuilderOptions(options);
+	if (!error && opt_level > 1 && e->width > 1 && e->state->fission)
+		forward_shared(LLVMGetNamedFunction(e->module, "kernel"), e->state->arena);
 	if (!error && opt_level > 1 && e->width > 1 && !e->target->bit_masks)
 		widen_masks(e->module, e->state->arena);
 	if (!error)

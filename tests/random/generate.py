@@ -65,7 +65,7 @@ class Body(Straight, Flow, Memory, Warp):
             if nest and context.loops < 2:
                 table += [(self.statement_uniform_if, 5), (self.statement_uniform_loop, 5)]
             if o.memory:
-                table += [(self.statement_exchange, 6), (self.statement_barrier, 2)]
+                table += [(self.statement_exchange, 6), (self.statement_rounds, 4), (self.statement_barrier, 2)]
         if context.mask and o.warps:
             table += [(self.statement_shuffle, 6), (self.statement_vote, 5), (self.statement_redux, 3), (self.statement_match, 2),
                       (self.statement_warp_sync, 1)]

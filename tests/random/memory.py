@@ -213,6 +213,41 @@ class Memory(Writer):
         self.emit(f'{self.guard()}ld{space}.u32 {self.pick(self.pool("r"))}, [{b}]')
         self.barrier(context)
 
+    def statement_rounds(self, context):
+        """Rounds of a scan or a tree over the block's words: places at a distance, of the threads from or up to a number on."""
+        threads = self.program.threads
+        for _ in range(self.rng.randint(2, 5)):
+            distance = self.pick([1, 2, 3, 4, 8, 16, 24, 32, threads // 2, self.rng.randrange(threads)])
+            other, q = self.temporary('r'), self.temporary('p')
+            self.emit(f'mov.u32 {other}, {self.source("r")}')
+            way, end = self.rng.randrange(4), self.label()
+            a, space = self.shared_address('%tid_')
+            self.emit(f'setp.{"lt" if way == 0 else "ge"}.s32 {q}, %tid_, {distance if way == 0 else threads - distance}')
+            if way < 2:
+                self.emit(f'@{q} bra {end}')
+                self.emit(f'ld{space}.u32 {other}, [{a}{4 * distance if way else -4 * distance:+}]')
+                self.place(end)
+            elif way == 2:
+                self.emit(f'ld.shared.u32 {other}, [sh+{4 * (distance % threads)}]')
+            else:
+                t = self.temporary('r')
+                self.emit(f'xor.b32 {t}, %tid_, {self.pick([1, 2, 3, 4, 8, 16])}')
+                self.emit(f'min.u32 {t}, {t}, {threads - 1}')
+                b, space = self.shared_address(t)
+                self.emit(f'ld{space}.u32 {other}, [{b}]')
+            self.emit('bar.sync 0')
+            own, end = self.temporary('r'), self.label()
+            a, space = self.shared_address('%tid_')
+            if self.chance(0.3):
+                self.emit(f'setp.{self.pick(["lt", "ge"])}.s32 {q}, %tid_, {self.pick([distance, threads // 2, 5, 40])}')
+                self.emit(f'@{q} bra {end}')
+            self.emit(f'ld{space}.u32 {own}, [{a}]')
+            self.emit(f'{self.pick(["add.u32", "xor.b32", "sub.u32", "max.s32"])} {own}, {own}, {other}')
+            guard = f'@{self.pick(["", "!"])}{self.source("p")} ' if self.chance(0.15) else ''
+            self.emit(f'{guard}st{space}.u32 [{a}], {own}')
+            self.place(end)
+            self.emit('bar.sync 0')
+
     def neighbour(self, threads):
         """Another thread's shared word, where there is such a thread."""
         t, q = self.index(), self.temporary('p')

@@ -232,6 +232,30 @@ static void test_next_block_is_fetched(void **state)
 	outcome_fini(&o);
 }
 
+#define ROUND(number, distance, bytes)                                                                                     \
+	"setp.lt.s32 %p1, %r2, " #distance ";\nmov.u32 %r5, 0;\n@%p1 bra few" #number ";\n"                               \
+	"ld.shared.u32 %r5, [%r4+-" #bytes "];\nfew" #number ": bar.sync 0;\n"                                         \
+	"ld.shared.u32 %r6, [%r4];\nadd.s32 %r6, %r6, %r5;\nst.shared.u32 [%r4], %r6;\nbar.sync 0;\n"
+
+/* Rounds of a scan whose groups have code of their own hand vectors on in registers: each is loaded once, with the one before for
+ * s[t - 1], and stored once; and one vector goes through its rounds before the next is loaded. */
+static void test_rounds_in_registers(void **state)
+{
+	(void)state;
+	struct outcome o = compile(HEAD "ld.global.u32 %r5, [%rd4];\nst.shared.u32 [%r4], %r5;\nbar.sync 0;\n" ROUND(1, 1, 4) ROUND(2, 8, 32) ROUND(3, 64, 256)
+				   "ld.shared.u32 %r5, [%r4];\nst.global.u32 [%rd5], %r5;\n" TAIL, shape(256));
+	const char *straight = strstr(o.llvm, "\nrun:"), *end = straight ? strstr(straight, "\n  br ") : NULL;
+	assert_non_null(end);
+	char *code = strndup(straight, (size_t)(end - straight)), *last = NULL;
+	assert_int_equal(count(code, " = load <8 x i32>"), 32 + 31);
+	assert_int_equal(count(code, "store <8 x i32>"), 32);
+	for (char *at = code; (at = strstr(at, " = load <8 x i32>")); at++)
+		last = at;
+	assert_true(strstr(code, "store <8 x i32>") < last);
+	free(code);
+	outcome_fini(&o);
+}
+
 /* Threads that have left do not keep the others from being cut. */
 static void test_early_exit(void **state)
 {
@@ -314,6 +338,7 @@ int main(void)
 		cmocka_unit_test(test_rounds_of_reductions), cmocka_unit_test(test_conditions_are_remade),
 		cmocka_unit_test(test_sums_over_warps), cmocka_unit_test(test_constants_are_remade), cmocka_unit_test(test_dropped_barriers),
 		cmocka_unit_test(test_next_block_is_fetched),
+		cmocka_unit_test(test_rounds_in_registers),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
