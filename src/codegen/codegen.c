@@ -613,7 +613,7 @@ struct compilation {
 	struct emitter e;
 	struct emitter_state state;
 	struct emitter_unit unit;
-	LLVMTargetMachineRef machine;
+	struct machine *machine;
 };
 
 static void compilation_fini(struct compilation *c)
@@ -625,7 +625,7 @@ static void compilation_fini(struct compilation *c)
 	if (c->e.context)
 		LLVMContextDispose(c->e.context);
 	if (c->machine)
-		LLVMDisposeTargetMachine(c->machine);
+		machine_give(c->machine);
 	if (c->e.ir)
 		ir_destroy(c->e.ir);
 	vec_fini(&c->state.rooms);
@@ -660,13 +660,13 @@ static struct ir_func *build_ir(struct compilation *c, const struct ptx_module *
 static bool start_module(struct compilation *c, const char *name)
 {
 	struct emitter *e = &c->e;
-	c->machine = c->target.machine(&c->target, c->options.opt_level);
+	c->machine = machine_take(&c->target, c->options.opt_level);
 	if (!c->machine)
 		return false;
 	e->context = LLVMContextCreate();
 	e->module = LLVMModuleCreateWithNameInContext(name, e->context);
 	LLVMSetTarget(e->module, c->target.triple);
-	LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(c->machine);
+	LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(machine_llvm(c->machine));
 	LLVMSetModuleDataLayout(e->module, layout);
 	LLVMDisposeTargetData(layout);
 	e->b = LLVMCreateBuilderInContext(e->context);
@@ -801,14 +801,14 @@ static bool compile(const struct ptx_module *module, const struct ptx_function *
 	uint64_t start = clock_ns();
 	bool ok = compilation_emit(&c, module, kernel, options, diagnostic);
 	if (ok) {
-		ok = optimise(&c.e, c.machine, c.options.opt_level);
+		ok = optimise(&c.e, machine_llvm(c.machine), c.options.opt_level);
 		dump_llvm(&c.e);
-		dump_assembly(&c.e, c.machine);
+		dump_assembly(&c.e, machine_llvm(c.machine));
 	}
 	if (ok)
 		fill_info(&c.e, result);
 	result->quick = c.options.opt_level == 1 && options->opt_level == 2;
-	ok = ok && write_object(&c.e, c.machine, result);
+	ok = ok && write_object(&c.e, machine_llvm(c.machine), result);
 	compilation_fini(&c);
 	log_debug("%s %s for %u,%u,%u in %.1f ms", ok ? "compiled" : "could not compile", kernel->symbol.name, options->block[0],
 		  options->block[1], options->block[2], (double)(clock_ns() - start) / 1e6);
@@ -827,14 +827,14 @@ static char *dump(const struct ptx_module *module, const struct ptx_function *ke
 		if (!strcmp(what, "ir")) {
 			ir_print(c.e.ir, &text);
 			out = text.data;
-		} else if (optimise(&c.e, c.machine, c.options.opt_level)) {
+		} else if (optimise(&c.e, machine_llvm(c.machine), c.options.opt_level)) {
 			LLVMMemoryBufferRef buffer;
 			char *message = NULL;
 			if (!strcmp(what, "llvm")) {
 				char *printed = LLVMPrintModuleToString(c.e.module);
 				out = strdup(printed);
 				LLVMDisposeMessage(printed);
-			} else if (!LLVMTargetMachineEmitToMemoryBuffer(c.machine, c.e.module, LLVMAssemblyFile, &message, &buffer)) {
+			} else if (!LLVMTargetMachineEmitToMemoryBuffer(machine_llvm(c.machine), c.e.module, LLVMAssemblyFile, &message, &buffer)) {
 				out = strndup(LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer));
 				LLVMDisposeMemoryBuffer(buffer);
 			}

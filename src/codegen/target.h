@@ -85,14 +85,17 @@ struct target {
 	bool byte_sums;          /* AVX2's ways to add up bytes, and nothing that counts bits in vectors */
 	bool wave64;             /* hardware lanes of a wave, of which a warp takes half */
 	char triple[64], cpu[64], features[2048];
-	LLVMTargetMachineRef (*machine)(const struct target *target, unsigned opt_level);
+	LLVMCodeModel model;
 	const struct target_hooks *hooks; /* NULL: the CPU */
 };
 
 /* false where LLVM has no such target. */
 bool target_init(struct target *target, const struct compile_options *options);
-/* What LLVM makes code with, of the target's triple, cpu and features. NULL after a message. */
-LLVMTargetMachineRef target_machine(const struct target *target, unsigned opt_level, LLVMCodeModel model);
+/* What LLVM makes code with, of the target's triple, cpu and features: one that was given back, or a new one. NULL after a message. (machine.c) */
+struct machine;
+struct machine *machine_take(const struct target *target, unsigned opt_level);
+LLVMTargetMachineRef machine_llvm(const struct machine *machine);
+void machine_give(struct machine *machine); /* once all that was made with it is gone */
 bool target_init_amd(struct target *target, const struct compile_options *options); /* target_amd.c */
 
 #endif

@@ -826,17 +826,12 @@ static const struct {
 	{ "gfx1102", false }, { "gfx1103", false }, { "gfx1150", false }, { "gfx1151", false }, { "gfx1200", false }, { "gfx1201", false },
 };
 
-static LLVMTargetMachineRef amd_machine(const struct target *target, unsigned opt_level)
-{
-	return target_machine(target, opt_level, LLVMCodeModelDefault);
-}
-
 bool target_init_amd(struct target *target, const struct compile_options *options)
 {
 	for (size_t i = 0; i < ARRAY_LENGTH(machines); i++) {
 		if (strcmp(options->target, machines[i].name))
 			continue;
-		*target = (struct target){ .name = "amd", .width = 1, .wave64 = machines[i].wave64, .machine = amd_machine, .hooks = &hooks };
+		*target = (struct target){ .name = "amd", .width = 1, .wave64 = machines[i].wave64, .model = LLVMCodeModelDefault, .hooks = &hooks };
 		snprintf(target->triple, sizeof target->triple, "amdgcn-amd-amdhsa");
 		snprintf(target->cpu, sizeof target->cpu, "%s", machines[i].name);
 		snprintf(target->features, sizeof target->features, "%s", machines[i].wave64 ? "" : "+wavefrontsize32");

@@ -4,24 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-LLVMTargetMachineRef target_machine(const struct target *target, unsigned opt_level, LLVMCodeModel model)
-{
-	LLVMTargetRef t;
-	char *message = NULL;
-	if (LLVMGetTargetFromTriple(target->triple, &t, &message)) {
-		log_error("LLVM does not know the target %s: %s", target->triple, message);
-		LLVMDisposeMessage(message);
-		return NULL;
-	}
-	return LLVMCreateTargetMachine(t, target->triple, target->cpu, target->features,
-				       opt_level > 1 ? LLVMCodeGenLevelDefault : LLVMCodeGenLevelNone, LLVMRelocPIC, model);
-}
-
-static LLVMTargetMachineRef cpu_machine(const struct target *target, unsigned opt_level)
-{
-	return target_machine(target, opt_level, LLVMCodeModelSmall);
-}
-
 static bool has_feature(const struct target *target, const char *name)
 {
 	const char *at = target->features;
@@ -38,7 +20,7 @@ bool target_init(struct target *target, const struct compile_options *options)
 {
 	if (options->target && strcmp(options->target, "cpu"))
 		return target_init_amd(target, options);
-	*target = (struct target){ .name = "cpu", .width = 4, .machine = cpu_machine };
+	*target = (struct target){ .name = "cpu", .width = 4, .model = LLVMCodeModelSmall };
 	char *triple = LLVMGetDefaultTargetTriple(), *cpu = LLVMGetHostCPUName(), *features = LLVMGetHostCPUFeatures();
 	snprintf(target->triple, sizeof target->triple, "%s", triple);
 	snprintf(target->cpu, sizeof target->cpu, "%s", options->cpu ? options->cpu : cpu);
