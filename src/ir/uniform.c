@@ -682,6 +682,56 @@ static void reach(struct uniform *u, uint32_t block, uint32_t label, uint32_t *c
 	}
 }
 
+static bool is_in_loop(const struct ir_func *func, uint32_t block, const struct ir_loop *loop)
+{
+	return func->blocks.data[block].order >= loop->first && func->blocks.data[block].order <= loop->last;
+}
+
+/* Is there a way within the loop from the one block to the other that does not come by `avoided`? around: by the loop's header, too. */
+static bool leads(struct uniform *u, uint32_t from, uint32_t to, const struct ir_loop *loop, uint32_t avoided, bool around)
+{
+	uint32_t count = 0;
+	u->stamp++;
+	u->work[count++] = from;
+	while (count) {
+		const struct ir_block *b = &u->func->blocks.data[u->work[--count]];
+		for (uint32_t e = 0; e < b->succ_count; e++) {
+			uint32_t next = b->succs[e];
+			bool skipped = next == avoided || !is_in_loop(u->func, next, loop) || (next == loop->header && !around && !loop->irreducible);
+			if (skipped || u->label_stamp[next] == u->stamp)
+				continue;
+			if (next == to)
+				return true;
+			u->label_stamp[next] = u->stamp;
+			u->work[count++] = next;
+		}
+	}
+	return false;
+}
+
+/* Where some of the lanes that part at `branch` come to a way out of the loop while others may go around the loop without, they leave in
+ * different iterations, also if all that come there leave alike. */
+static void mark_ways_out(struct uniform *u, uint32_t branch)
+{
+	struct ir_func *func = u->func;
+	for (uint32_t l = func->blocks.data[branch].loop; l != IR_NONE; l = func->loops.data[l].parent) {
+		const struct ir_loop *loop = &func->loops.data[l];
+		uint32_t again = loop->irreducible ? branch : loop->header;
+		for (uint32_t i = loop->first; i <= loop->last; i++) {
+			uint32_t from = func->order[i];
+			const struct ir_block *b = &func->blocks.data[from];
+			for (uint32_t e = 0; e < b->succ_count && from != branch && !b->divergent; e++) {
+				struct ir_block *to = &func->blocks.data[b->succs[e]];
+				if (is_in_loop(func, b->succs[e], loop) || to->join || to->one_lane || from == again ||
+				    !leads(u, branch, from, loop, IR_NONE, false) || !leads(u, branch, again, loop, from, true))
+					continue;
+				to->join = true;
+				u->changed = true;
+			}
+		}
+	}
+}
+
 /* Marks the blocks where lanes that part at `branch` may meet: those reached along two different ways before all come together
  * at its post-dominator. A way back through the loop counts too: that is how lanes leave in different iterations. */
 static void mark_joins(struct uniform *u, uint32_t branch)
@@ -701,6 +751,7 @@ static void mark_joins(struct uniform *u, uint32_t branch)
 		for (uint32_t e = 0; e < b->succ_count; e++)
 			reach(u, b->succs[e], u->label[block], &count);
 	}
+	mark_ways_out(u, branch);
 }
 
 static void visit_end(struct uniform *u, uint32_t block)
