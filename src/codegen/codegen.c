@@ -414,6 +414,8 @@ static bool optimise(struct emitter *e, LLVMTargetMachineRef machine, unsigned o
 		forward_shared(LLVMGetNamedFunction(e->module, "kernel"), e->state->arena);
 	if (!error && opt_level > 1 && e->width > 1 && !e->target->bit_masks)
 		widen_masks(e->module, e->state->arena);
+	if (!error && opt_level > 1 && e->width > 1)
+		interleave_chains(e->module);
 	if (!error)
 		return true;
 	char *message = LLVMGetErrorMessage(error);

@@ -24,7 +24,7 @@
 
 #include <llvm-c/Core.h>
 
-#include "ir/ir.h"
+#include "ir/float_range.h"
 
 enum { MAX_CHUNKS = 32, MAX_WIDTH = 64 }; /* 16 lanes to a vector; packed registers are handled as up to four times that */
 
@@ -74,6 +74,8 @@ const struct ptx_operand *operand(struct emitter *e, unsigned index); /* in writ
 enum ptx_type operand_type(struct emitter *e, unsigned index);        /* as the row types it, slots resolved */
 /* The instruction that alone makes a register operand's value, for all lanes; NULL: there is none. */
 const struct ptx_instruction *definition_of(struct emitter *e, const struct ptx_operand *op);
+/* Which numbers an f32 operand may be (ir/float_range.h). */
+struct ir_float_range float_range_of(struct emitter *e, unsigned index);
 bool has(struct emitter *e, enum ptx_mod mod);                        /* the instruction's spelling has .mod */
 LLVMValueRef arg(struct emitter *e, unsigned index);                  /* by operand_type(); wider registers are truncated */
 LLVMValueRef arg_typed(struct emitter *e, unsigned index, enum ptx_type type);

@@ -129,11 +129,23 @@ void emit_set(struct emitter *e, const struct ptx_instruction *in)
 	set_result(e, 0, or_(e, r[0], shl_(e, r[1], kbits(e, 32, 16))));
 }
 
+/* x in [-limit, limit], NaN as it is: what expf and its kin do in front of ex2. */
+static LLVMValueRef limited(struct emitter *e, LLVMValueRef x, double limit, struct ir_float_range range)
+{
+	LLVMValueRef high = kf(e, PTX_F32, limit), low = kf(e, PTX_F32, -limit);
+	if (range.high > limit)
+		x = select_(e, fcmp_(e, LLVMRealOGT, x, high), high, x);
+	return range.low < -limit ? select_(e, fcmp_(e, LLVMRealOLT, x, low), low, x) : x;
+}
+
 /* Floats are moved, not computed with: selp reads their bits. */
 void emit_selp(struct emitter *e, const struct ptx_instruction *in)
 {
-	(void)in;
-	set_result(e, 0, select_(e, arg(e, 3), arg(e, 1), arg(e, 2)));
+	double limit;
+	if (form_type(in) == PTX_F32 && ir_is_limit(e->ir, e->inst, &limit))
+		set_result(e, 0, limited(e, arg_typed(e, 2, PTX_F32), limit, float_range_of(e, 2)));
+	else
+		set_result(e, 0, select_(e, arg(e, 3), arg(e, 1), arg(e, 2)));
 }
 
 static LLVMValueRef moved_bits(struct emitter *e, unsigned index, enum ptx_type type)

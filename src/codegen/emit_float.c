@@ -81,11 +81,17 @@ static bool is_flushed(struct emitter *e, unsigned index)
 	return false;
 }
 
+/* What no flushing would change: not below the least normal number in size, or NaN. */
+static bool is_normal(struct ir_float_range range)
+{
+	return range.low >= IR_LEAST_NORMAL || range.high <= -IR_LEAST_NORMAL;
+}
+
 static void flush_arguments(struct emitter *e, enum ptx_type type, LLVMValueRef *a, unsigned count)
 {
 	if (has(e, MOD_ftz) && type != PTX_BF16)
 		for (unsigned i = 0; i < count; i++)
-			a[i] = type == PTX_F32 && is_flushed(e, i + 1) ? a[i] : flush(e, a[i]);
+			a[i] = type == PTX_F32 && (is_flushed(e, i + 1) || is_normal(float_range_of(e, i + 1))) ? a[i] : flush(e, a[i]);
 }
 
 static LLVMValueRef finish(struct emitter *e, enum ptx_type type, LLVMValueRef r)
@@ -428,19 +434,36 @@ static bool machine_root(struct emitter *e, const struct ptx_instruction *in, en
 	return r != NULL;
 }
 
+/* 1 / a, flushed: it is subnormal where a is above 2^126. To be asked of a, while the division goes on, not of the quotient. */
+static LLVMValueRef flushed_reciprocal(struct emitter *e, LLVMValueRef a, struct ir_float_range range)
+{
+	LLVMValueRef one = kf(e, PTX_F32, 1), r = float_div(e, one, is_normal(range) ? a : flush(e, a), ROUND_NEAREST);
+	if (range.high <= 0x1p126 && range.low >= -0x1p126)
+		return r;
+	LLVMValueRef beyond = fcmp_(e, LLVMRealOGT, range.low >= 0 ? a : fabs_(e, a), kf(e, PTX_F32, 0x1p126));
+	LLVMValueRef kept = kbits(e, 32, range.low >= 0 ? 0 : 0x80000000);
+	LLVMValueRef mask = select_(e, beyond, kept, LLVMConstAllOnes(LLVMTypeOf(kept)));
+	return as_type(e, and_(e, as_int(e, r), mask), PTX_F32);
+}
+
 static void emit_reciprocal(struct emitter *e, const struct ptx_instruction *in, bool root)
 {
+	bool ftz = has(e, MOD_ftz), gross = form_type(in) == PTX_F64 && has(e, MOD_approx) && ftz;
 	if (machine_root(e, in, root ? APPROXIMATE_RECIPROCAL_ROOT : APPROXIMATE_RECIPROCAL))
 		return;
-	bool gross = form_type(in) == PTX_F64 && has(e, MOD_approx) && has(e, MOD_ftz);
-	LLVMValueRef a = flush_if(e, has(e, MOD_ftz), arg(e, 1)), one = kf(e, form_type(in), 1.0);
+	if (ftz && !root && form_type(in) == PTX_F32 && rounding_of(e) == ROUND_NEAREST) {
+		set_result(e, 0, flushed_reciprocal(e, arg(e, 1), float_range_of(e, 1)));
+		return;
+	}
+	bool flushes = ftz && !(form_type(in) == PTX_F32 && is_normal(float_range_of(e, 1)));
+	LLVMValueRef a = flush_if(e, flushes, arg(e, 1)), one = kf(e, form_type(in), 1.0);
 	if (gross)
 		a = upper_half(e, a);
-	/* 1/√a with two roundings stays within 2^-23 (the manual allows 2^-22.9). */
+	/* 1/√a with two roundings stays within 2^-23 (the manual allows 2^-22.9), and is no subnormal. */
 	LLVMValueRef r = float_div(e, one, root ? float_sqrt(e, a, ROUND_NEAREST) : a, rounding_of(e));
 	if (gross)
 		r = select_(e, is_nan(e, r), r, upper_half(e, r));
-	set_result(e, 0, flush_if(e, has(e, MOD_ftz), r));
+	set_result(e, 0, flush_if(e, ftz && !root, r));
 }
 
 void emit_rcp(struct emitter *e, const struct ptx_instruction *in)
@@ -457,6 +480,7 @@ void emit_sqrt(struct emitter *e, const struct ptx_instruction *in)
 {
 	if (machine_root(e, in, APPROXIMATE_ROOT))
 		return;
-	LLVMValueRef a = flush_if(e, has(e, MOD_ftz), arg(e, 1));
+	bool flushes = has(e, MOD_ftz) && !(form_type(in) == PTX_F32 && is_normal(float_range_of(e, 1)));
+	LLVMValueRef a = flush_if(e, flushes, arg(e, 1));
 	set_result(e, 0, float_sqrt(e, a, rounding_of(e)));
 }

@@ -65,8 +65,11 @@ static LLVMValueRef nothing_or_nan(struct emitter *e, LLVMValueRef x)
 /* Subnormal results are 0; subnormal arguments give 1 by themselves. */
 static LLVMValueRef approximate_exp2_ftz(struct emitter *e, LLVMValueRef x)
 {
-	LLVMValueRef inside = fcmp_(e, LLVMRealOGE, x, constant(e, -126));
-	return select_(e, inside, exp2_inside(e, at_most(e, x, 128)), nothing_or_nan(e, x));
+	struct ir_float_range range = float_range_of(e, 1);
+	LLVMValueRef r = exp2_inside(e, range.high <= 128 ? x : at_most(e, x, 128));
+	if (range.low >= -126)
+		return select_(e, is_nan(e, x), x, r);
+	return select_(e, fcmp_(e, LLVMRealOGE, x, constant(e, -126)), r, nothing_or_nan(e, x));
 }
 
 /* Below -126: 2^(x+64) 2^-64, which is rounded once. */

@@ -46,6 +46,11 @@ const struct ptx_instruction *definition_of(struct emitter *e, const struct ptx_
 	return inst->op == IR_PTX && inst->def_count == 1 && !inst->ptx->guard ? inst->ptx : NULL;
 }
 
+struct ir_float_range float_range_of(struct emitter *e, unsigned index)
+{
+	return ir_float_range(e->ir, e->inst, operand(e, index));
+}
+
 /* Arithmetic on floats does not look at a NaN's bits, nor does a copy that stays as raw. */
 static bool sees_bits(struct emitter *e, const struct ptx_operand *op, enum ptx_type type)
 {

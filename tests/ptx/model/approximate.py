@@ -11,7 +11,7 @@ from decimal import Decimal, getcontext
 from fractions import Fraction
 
 import ptxtest
-from floats import BF16, F16, F32, NAN, convert, flush, infinity, is_inf, is_nan, negative, round_magnitude, value
+from floats import BF16, F16, F32, NAN, add, convert, flush, infinity, is_inf, is_nan, mul, negative, round_magnitude, value
 
 getcontext().prec = 60
 getcontext().Emin, getcontext().Emax = -999999, 999999
@@ -172,6 +172,42 @@ def quotient_range(a, b, kind, ftz):
     return low, high
 
 
+LIMIT = 'abs.f32 %y, %x; setp.gt.f32 %q, %y, 0f42fc0000; mov.f32 %z, 0f42fc0000; copysign.f32 %z, %x, %z; selp.f32 %x, %z, %x, %q; '
+
+
+def limited(x):
+    """|x| > 126 ? copysign(126, x) : x"""
+    return x if x & 0x7fffffff <= 0x42fc0000 else x & 0x80000000 | 0x42fc0000
+
+
+def in_ranges(file):
+    """Arguments whose range the compiler knows (src/ir/float_range.c), or all but knows."""
+    words = inputs()
+    threads = (len(words) + 31) // 32 * 32
+    words += [0] * (threads - len(words))
+    given = [w for x in words for w in (x, 0, 0)]
+
+    def chain(name, before, argument, moved=False):
+        """`argument` of a number; of NaN it is NaN, or where it is only moved that one."""
+        arguments = [argument(x) if not is_nan(x, F32) else x if moved else NAN[F32] for x in words]
+        ranges = [w for x in arguments for w in (expected(name, x, True) if name else (x, x))]
+        function = '%s.approx.ftz.f32 %%x, %%x; ' % name if name else ''
+        file.kernel('%s in a range' % (name or 'selp'), '.reg .f32 %x, %y, %z; .reg .pred %q; mov.b32 %x, %a; ' + before + function + 'mov.b32 %d, %x;',
+                    [ptxtest.words('in', given), ptxtest.words('range', ranges)], threads)
+
+    for least in (0x40800000, 0x00800000, 0x007fffff):
+        above = 'abs.f32 %%x, %%x; add.f32 %%x, %%x, 0f%08x; ' % least
+        chain('rcp', above, lambda x: add(x & 0x7fffffff, least, F32))
+        chain('rcp', above + 'neg.f32 %x, %x; ', lambda x: add(x & 0x7fffffff, least, F32) | 0x80000000)
+        chain('rsqrt', above, lambda x: add(x & 0x7fffffff, least, F32))
+    minus_square = 'mul.f32 %x, %x, %x; neg.f32 %x, %x; '
+    chain('ex2', LIMIT, limited)
+    chain('ex2', minus_square + LIMIT, lambda x: limited(mul(x, x, F32) | 0x80000000))
+    chain('ex2', minus_square, lambda x: mul(x, x, F32) | 0x80000000)
+    chain(None, LIMIT, limited, moved=True)
+    chain(None, minus_square + LIMIT, lambda x: limited(mul(x, x, F32) | 0x80000000))
+
+
 def halves(file):
     """All halves, two a thread. Bounds: ex2 2^-9.9 relative, tanh 2^-10.987 absolute for f16; 2^-7 and 2^-8 for bf16."""
     for name, bounds in (('ex2', {'f16': ('relative', '-9.9'), 'bf16': ('relative', '-7')}),
@@ -212,6 +248,7 @@ def main():
     file = ptxtest.File('approximate.py')
     floats(file)
     divisions(file)
+    in_ranges(file)
     halves(file)
     file.save(sys.argv[1])
 

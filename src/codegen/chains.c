@@ -1,0 +1,315 @@
+/* The order of long straight arithmetic: chains that do not need one another, side by side.
+ *
+ * A kernel such as Black-Scholes calls erfcf twice, which nvcc inlines one behind the other: two hundred instructions that each wait for the
+ * last, then two hundred more. The machine looks a few hundred instructions ahead, of two vectors, and finds two things to do at a time.
+ * So once LLVM's passes are done, the instructions of such blocks are put into the order in which a machine of the same delays would take them
+ * if it saw all of them: the one first that the longest chain hangs on (list scheduling: Graham 1969; Gibbons and Muchnick, "Efficient
+ * Instruction Scheduling for a Pipelined Architecture", 1986).
+ *
+ * That takes more registers than there are, and what goes to the stack and back costs less than the waiting. LLVM's own scheduler thinks
+ * otherwise and would undo it all for their sake, but it does not move anything across a label. Those set here are labels that nothing
+ * refers to, and no code.
+ *
+ * Whether it pays is asked of a model of both orders: instructions come into a window in order, a few in a cycle, begin when what they read is
+ * there, and leave in order. Blocks of many accesses keep their order. */
+#include "codegen/state.h"
+
+#include <stdlib.h>
+
+enum {
+	LEAST = 192, MOST = 4000,  /* instructions of a block: fewer the machine sees by itself */
+	WORK_PER_ACCESS = 12,
+	MOST_LIVE = 80,            /* vectors that wait to be read */
+	WINDOW = 256, TAKEN = 4,   /* instructions that the machine looks at, and takes in a cycle */
+	MADE = 2,                  /* instructions in a cycle that the order is made for */
+	TICKS = TAKEN,             /* of a cycle */
+	PER_LABEL = 32
+};
+
+enum kind { KIND_PURE, KIND_READ, KIND_WRITE, KIND_OTHER };
+
+struct node {
+	LLVMValueRef instruction;
+	VEC(uint32_t) readers;   /* what must come behind it */
+	uint32_t waits_for;      /* how many of those in front of it are not there yet */
+	uint32_t delay, height;  /* in cycles: of its own, and to the end of the block */
+	uint32_t ready;          /* ticks */
+	bool is_vector;
+};
+
+struct block_order {
+	LLVMBasicBlockRef block;
+	LLVMBuilderRef b;
+	struct node *nodes;
+	uint32_t count, *old, *made;
+};
+
+static bool is_pure_call(LLVMValueRef call)
+{
+	LLVMValueRef function = LLVMGetCalledValue(call);
+	if (!LLVMIsAFunction(function) || !LLVMGetIntrinsicID(function))
+		return false;
+	unsigned kind = LLVMGetEnumAttributeKindForName("memory", 6);
+	LLVMAttributeRef memory = LLVMGetEnumAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, kind);
+	return memory && LLVMGetEnumAttributeValue(memory) == 0;
+}
+
+static bool calls(LLVMValueRef call, const char *name)
+{
+	LLVMValueRef function = LLVMGetCalledValue(call);
+	return LLVMIsAFunction(function) && LLVMGetIntrinsicID(function) == LLVMLookupIntrinsicID(name, strlen(name));
+}
+
+static enum kind kind_of(LLVMValueRef v)
+{
+	switch (LLVMGetInstructionOpcode(v)) {
+	case LLVMLoad:
+		return LLVMGetVolatile(v) || LLVMGetOrdering(v) != LLVMAtomicOrderingNotAtomic ? KIND_OTHER : KIND_READ;
+	case LLVMStore:
+		return LLVMGetVolatile(v) || LLVMGetOrdering(v) != LLVMAtomicOrderingNotAtomic ? KIND_OTHER : KIND_WRITE;
+	case LLVMCall:
+		return is_pure_call(v) ? KIND_PURE : calls(v, "llvm.masked.load") ? KIND_READ : calls(v, "llvm.masked.store") ? KIND_WRITE : KIND_OTHER;
+	case LLVMAdd: case LLVMSub: case LLVMMul: case LLVMAnd: case LLVMOr: case LLVMXor: case LLVMShl: case LLVMLShr: case LLVMAShr:
+	case LLVMFAdd: case LLVMFSub: case LLVMFMul: case LLVMFDiv: case LLVMFNeg: case LLVMICmp: case LLVMFCmp: case LLVMSelect:
+	case LLVMTrunc: case LLVMZExt: case LLVMSExt: case LLVMFPTrunc: case LLVMFPExt: case LLVMFPToSI: case LLVMFPToUI: case LLVMSIToFP:
+	case LLVMUIToFP: case LLVMBitCast: case LLVMPtrToInt: case LLVMIntToPtr: case LLVMGetElementPtr: case LLVMExtractElement:
+	case LLVMInsertElement: case LLVMShuffleVector: case LLVMFreeze:
+		return KIND_PURE;
+	default:
+		return KIND_OTHER;
+	}
+}
+
+/* Cycles until others can use the result, on machines of today (Zen 3, Ice Lake: within one of each other). */
+static uint32_t delay_of(LLVMValueRef v)
+{
+	switch (LLVMGetInstructionOpcode(v)) {
+	case LLVMLoad:
+		return 8;
+	case LLVMFDiv:
+		return 11;
+	case LLVMFAdd: case LLVMFSub: case LLVMFMul: case LLVMSIToFP: case LLVMFPToSI:
+		return 3;
+	case LLVMBitCast: case LLVMIntToPtr: case LLVMPtrToInt:
+		return 0;
+	case LLVMCall:
+		return calls(v, "llvm.masked.load") ? 8 : calls(v, "llvm.sqrt") ? 15 : calls(v, "llvm.fma") ? 4 : calls(v, "llvm.fabs") ? 1 : 3;
+	default:
+		return 1;
+	}
+}
+
+/* ---- what must come before what ------------------------------------------------------------------------------------------ */
+
+static void put_behind(struct block_order *o, uint32_t first, uint32_t second)
+{
+	vec_push(&o->nodes[first].readers, second);
+	o->nodes[second].waits_for++;
+}
+
+/* false: something in it must stay where it is, or it is not worth the time. */
+static bool find_nodes(struct block_order *o, LLVMValueRef from)
+{
+	uint32_t accesses = 0, vectors = 0;
+	for (LLVMValueRef v = from; v != LLVMGetBasicBlockTerminator(o->block); v = LLVMGetNextInstruction(v)) {
+		enum kind kind = kind_of(v);
+		if (kind == KIND_OTHER || o->count == MOST)
+			return false;
+		struct node *node = &o->nodes[o->count];
+		*node = (struct node){ .instruction = v, .delay = delay_of(v),
+				       .is_vector = LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMVectorTypeKind };
+		accesses += kind != KIND_PURE;
+		vectors += node->is_vector;
+		o->count++;
+	}
+	return o->count >= LEAST && vectors >= o->count / 2 && accesses * WORK_PER_ACCESS <= o->count;
+}
+
+static void find_values(struct block_order *o)
+{
+	struct map numbers = { 0 };
+	for (uint32_t i = 0; i < o->count; i++) {
+		LLVMValueRef v = o->nodes[i].instruction;
+		for (int a = 0; a < LLVMGetNumOperands(v); a++) {
+			LLVMValueRef read = LLVMGetOperand(v, (unsigned)a);
+			struct node *from = map_get_n(&numbers, (const char *)&read, sizeof read);
+			if (from)
+				put_behind(o, (uint32_t)(from - o->nodes), i);
+		}
+		map_put_n(&numbers, (const char *)&o->nodes[i].instruction, sizeof v, &o->nodes[i]);
+	}
+	map_fini(&numbers);
+}
+
+/* Reads may pass reads. */
+static void find_accesses(struct block_order *o)
+{
+	uint32_t write = o->count;
+	VEC(uint32_t) reads = { 0 };
+	for (uint32_t i = 0; i < o->count; i++) {
+		enum kind kind = kind_of(o->nodes[i].instruction);
+		if (kind == KIND_PURE)
+			continue;
+		if (write != o->count)
+			put_behind(o, write, i);
+		if (kind == KIND_READ) {
+			vec_push(&reads, i);
+			continue;
+		}
+		for (size_t r = 0; r < reads.count; r++)
+			put_behind(o, reads.data[r], i);
+		reads.count = 0;
+		write = i;
+	}
+	vec_fini(&reads);
+}
+
+static void find_heights(struct block_order *o)
+{
+	for (uint32_t i = o->count; i-- > 0;) {
+		uint32_t behind = 0;
+		for (size_t r = 0; r < o->nodes[i].readers.count; r++) {
+			uint32_t height = o->nodes[o->nodes[i].readers.data[r]].height;
+			behind = height > behind ? height : behind;
+		}
+		o->nodes[i].height = behind + o->nodes[i].delay;
+		o->old[i] = i;
+	}
+}
+
+/* ---- the order -------------------------------------------------------------------------------------------------------------- */
+
+static void make_order(struct block_order *o)
+{
+	VEC(uint32_t) waiting = { 0 }; /* for nothing but time */
+	uint32_t now = 0, done = 0;
+	for (uint32_t i = 0; i < o->count; i++)
+		if (!o->nodes[i].waits_for)
+			vec_push(&waiting, i);
+	while (waiting.count) {
+		size_t best = waiting.count;
+		uint32_t soonest = UINT32_MAX;
+		for (size_t w = 0; w < waiting.count; w++) {
+			const struct node *node = &o->nodes[waiting.data[w]];
+			soonest = node->ready < soonest ? node->ready : soonest;
+			if (node->ready > now)
+				continue;
+			const struct node *other = best < waiting.count ? &o->nodes[waiting.data[best]] : NULL;
+			if (!other || node->height > other->height || (node->height == other->height && node < other))
+				best = w;
+		}
+		if (best == waiting.count) {
+			now = soonest;
+			continue;
+		}
+		uint32_t i = waiting.data[best];
+		waiting.data[best] = waiting.data[--waiting.count];
+		o->made[done++] = i;
+		now += TICKS / MADE;
+		for (size_t r = 0; r < o->nodes[i].readers.count; r++) {
+			struct node *reader = &o->nodes[o->nodes[i].readers.data[r]];
+			uint32_t ready = now + o->nodes[i].delay * TICKS;
+			reader->ready = ready > reader->ready ? ready : reader->ready;
+			if (!--reader->waits_for)
+				vec_push(&waiting, (uint32_t)(reader - o->nodes));
+		}
+	}
+	vec_fini(&waiting);
+}
+
+/* Ticks that the machine takes for them in this order. */
+static uint32_t time_of(struct block_order *o, const uint32_t *order)
+{
+	uint32_t *left = calloc(o->count, sizeof *left), last = 0, taken = 0; /* left: when each leaves the window */
+	for (uint32_t i = 0; i < o->count; i++)
+		o->nodes[i].ready = 0;
+	for (uint32_t i = 0; left && i < o->count; i++) {
+		struct node *node = &o->nodes[order[i]];
+		taken += TICKS / TAKEN;
+		if (i >= WINDOW && left[i - WINDOW] > taken)
+			taken = left[i - WINDOW];
+		uint32_t end = (node->ready > taken ? node->ready : taken) + node->delay * TICKS;
+		for (size_t r = 0; r < node->readers.count; r++) {
+			struct node *reader = &o->nodes[node->readers.data[r]];
+			reader->ready = end > reader->ready ? end : reader->ready;
+		}
+		last = left[i] = end > last ? end : last;
+	}
+	free(left);
+	return last;
+}
+
+/* How many vectors wait to be read, at most. */
+static uint32_t most_live(struct block_order *o)
+{
+	uint32_t *place = calloc(o->count, sizeof *place), *ends = calloc(o->count, sizeof *ends), live = 0, most = 0;
+	for (uint32_t i = 0; place && ends && i < o->count; i++)
+		place[o->made[i]] = i;
+	for (uint32_t i = 0; place && ends && i < o->count; i++) {
+		const struct node *node = &o->nodes[o->made[i]];
+		uint32_t last = i;
+		for (size_t r = 0; r < node->readers.count; r++)
+			last = place[node->readers.data[r]] > last ? place[node->readers.data[r]] : last;
+		live += node->is_vector;
+		ends[last] += node->is_vector;
+		most = live > most ? live : most;
+		live -= ends[i];
+	}
+	free(place);
+	free(ends);
+	return most;
+}
+
+static void set_label(struct block_order *o, LLVMModuleRef module)
+{
+	LLVMContextRef context = LLVMGetModuleContext(module);
+	LLVMMetadataRef text = LLVMMDStringInContext2(context, "order", 5), list = LLVMMDNodeInContext2(context, &text, 1);
+	unsigned id = LLVMLookupIntrinsicID("llvm.codeview.annotation", 24);
+	LLVMValueRef argument = LLVMMetadataAsValue(context, list);
+	LLVMBuildCall2(o->b, LLVMIntrinsicGetType(context, id, NULL, 0), LLVMGetIntrinsicDeclaration(module, id, NULL, 0), &argument, 1, "");
+}
+
+static void move_all(struct block_order *o, LLVMModuleRef module)
+{
+	for (uint32_t i = 0; i < o->count; i++)
+		LLVMInstructionRemoveFromParent(o->nodes[i].instruction);
+	LLVMPositionBuilderBefore(o->b, LLVMGetBasicBlockTerminator(o->block));
+	for (uint32_t i = 0; i < o->count; i++) {
+		LLVMInsertIntoBuilder(o->b, o->nodes[o->made[i]].instruction);
+		if (i % PER_LABEL == PER_LABEL - 1)
+			set_label(o, module);
+	}
+}
+
+static void order_block(struct block_order *o, LLVMModuleRef module)
+{
+	LLVMValueRef from = LLVMGetFirstInstruction(o->block);
+	while (from && LLVMIsAPHINode(from))
+		from = LLVMGetNextInstruction(from);
+	o->count = 0;
+	if (from && LLVMGetBasicBlockTerminator(o->block) && find_nodes(o, from)) {
+		find_values(o);
+		find_accesses(o);
+		find_heights(o);
+		make_order(o);
+		if (most_live(o) <= MOST_LIVE && time_of(o, o->made) < time_of(o, o->old) / 8 * 7)
+			move_all(o, module);
+	}
+	for (uint32_t i = 0; i < o->count; i++)
+		vec_fini(&o->nodes[i].readers);
+}
+
+void interleave_chains(LLVMModuleRef module)
+{
+	LLVMBuilderRef b = LLVMCreateBuilderInContext(LLVMGetModuleContext(module));
+	struct block_order o = { .b = b, .nodes = malloc(MOST * sizeof *o.nodes) };
+	o.old = malloc(MOST * sizeof *o.old);
+	o.made = malloc(MOST * sizeof *o.made);
+	for (LLVMValueRef function = LLVMGetFirstFunction(module); function && o.nodes && o.old && o.made; function = LLVMGetNextFunction(function))
+		for (o.block = LLVMGetFirstBasicBlock(function); o.block; o.block = LLVMGetNextBasicBlock(o.block))
+			order_block(&o, module);
+	free(o.nodes);
+	free(o.old);
+	free(o.made);
+	LLVMDisposeBuilder(b);
+}

@@ -1,0 +1,287 @@
+/* Which numbers a float may be, from how it is made: |x| + 4 is at least 4, so that its reciprocal needs no look at subnormals; -x * x is
+ * never above zero. The functions that nvcc inlines (expf, erfcf, logf, ...) are full of such. (Intervals, as in Moore, "Interval Analysis",
+ * 1966, with ends that are let out by more than a rounding; the expression is followed upwards, a few steps far.) */
+#include "ir/float_range.h"
+
+#include <math.h>
+
+#include "isa_mods.h"
+
+enum { MOST_LOOKED_AT = 48 }; /* instructions, for one question */
+
+typedef struct ir_float_range range;
+
+static const range anything = { -INFINITY, INFINITY };
+
+static range operand_range(const struct ir_func *func, const struct ir_inst *inst, const struct ptx_operand *op, unsigned *budget);
+
+/* What float arithmetic makes of the exact ends: each a rounding further out, small ones zero. */
+static range rounded(double low, double high)
+{
+	const double step = 0x1p-22, largest = 0x1.fffffep127;
+	if (isnan(low) || isnan(high))
+		return anything;
+	low -= fabs(low) * step;
+	high += fabs(high) * step;
+	if (low > 0)
+		low = low < IR_LEAST_NORMAL ? 0 : fmin(low, largest);
+	if (high < 0)
+		high = high > -IR_LEAST_NORMAL ? 0 : fmax(high, -largest);
+	return (range){ low < -largest ? -INFINITY : low, high > largest ? INFINITY : high };
+}
+
+/* 0 times infinity is NaN, which no range speaks of: ends of one are limits of numbers. */
+static double times(double a, double b)
+{
+	return a == 0 || b == 0 ? 0 : a * b;
+}
+
+static range product(range a, range b)
+{
+	double p[] = { times(a.low, b.low), times(a.low, b.high), times(a.high, b.low), times(a.high, b.high) };
+	return (range){ fmin(fmin(p[0], p[1]), fmin(p[2], p[3])), fmax(fmax(p[0], p[1]), fmax(p[2], p[3])) };
+}
+
+/* inf - inf is NaN too. */
+static range sum(range a, range b)
+{
+	bool unbelow = a.low == -INFINITY || b.low == -INFINITY, unabove = a.high == INFINITY || b.high == INFINITY;
+	return (range){ unbelow ? -INFINITY : a.low + b.low, unabove ? INFINITY : a.high + b.high };
+}
+
+static range minus(range a)
+{
+	return (range){ -a.high, -a.low };
+}
+
+static range either(range a, range b)
+{
+	return (range){ fmin(a.low, b.low), fmax(a.high, b.high) };
+}
+
+static range size_of(range a)
+{
+	return (range){ a.low > 0 ? a.low : a.high < 0 ? -a.high : 0, fmax(fabs(a.low), fabs(a.high)) };
+}
+
+/* IR_NONE where it is no register. */
+static uint32_t used(const struct ir_inst *inst, unsigned index)
+{
+	for (unsigned u = 0; u < inst->use_count; u++)
+		if (inst->uses[u].operand == &inst->ptx->operands[index])
+			return inst->uses[u].value;
+	return IR_NONE;
+}
+
+/* The PTX instruction that alone makes a value, for all lanes; NULL: there is none. */
+static const struct ir_inst *maker(const struct ir_func *func, uint32_t value)
+{
+	const struct ir_value *v = value == IR_NONE ? NULL : &func->values.data[value];
+	if (!v || v->block == IR_NONE || v->inst == IR_NONE)
+		return NULL;
+	const struct ir_inst *inst = &func->blocks.data[v->block].insts.data[v->inst];
+	return inst->op == IR_PTX && inst->def_count == 1 && !inst->ptx->guard && inst->defs[0].old == IR_NONE ? inst : NULL;
+}
+
+static bool is_float_form(const struct ir_inst *inst, enum isa_opcode opcode)
+{
+	return inst && inst->ptx->form->row->opcode_id == opcode && inst->ptx->form->types[0] == PTX_F32 && !ptx_has(inst->ptx->form, MOD_ftz);
+}
+
+static range square(range a)
+{
+	a = size_of(a);
+	return (range){ times(a.low, a.low), times(a.high, a.high) };
+}
+
+static bool is_same(const struct ir_inst *inst, unsigned a, unsigned b)
+{
+	return used(inst, a) != IR_NONE && used(inst, a) == used(inst, b);
+}
+
+/* By .rni, .rzi, .rmi or .rpi; else as it is. */
+static double to_integer(const struct ptx_form *form, double x)
+{
+	if (ptx_has(form, MOD_rzi))
+		return trunc(x);
+	if (ptx_has(form, MOD_rmi))
+		return floor(x);
+	if (ptx_has(form, MOD_rpi))
+		return ceil(x);
+	return ptx_has(form, MOD_rni) ? nearbyint(x) : x;
+}
+
+/* min and max leave NaNs out: beside a constant the other one may be such, and the result the constant. */
+static range smaller_or_larger(const struct ptx_instruction *in, range a, range b, bool larger)
+{
+	if (in->operand_count != 3 || ptx_has(in->form, MOD_abs) || ptx_has(in->form, MOD_xorsign) || ptx_has(in->form, MOD_NaN))
+		return anything;
+	range r = either(a, b);
+	if (a.low == a.high && larger)
+		r.low = a.low;
+	else if (a.low == a.high)
+		r.high = a.high;
+	if (b.low == b.high && larger)
+		r.low = fmax(r.low, b.low);
+	else if (b.low == b.high)
+		r.high = fmin(r.high, b.high);
+	return r;
+}
+
+static range of_root(range a)
+{
+	return (range){ sqrt(fmax(a.low, 0)), sqrt(fmax(a.high, 0)) };
+}
+
+static range of_reciprocal(range a)
+{
+	return a.low > 0 || a.high < 0 ? (range){ 1 / a.high, 1 / a.low } : anything;
+}
+
+/* What the instruction takes operand `index` for: .ftz flushes. */
+static range argument(const struct ir_func *func, const struct ir_inst *inst, unsigned index, unsigned *budget)
+{
+	range r = operand_range(func, inst, &inst->ptx->operands[index], budget);
+	return ptx_has(inst->ptx->form, MOD_ftz) ? rounded(r.low, r.high) : r;
+}
+
+static range converted(const struct ir_func *func, const struct ir_inst *inst, unsigned *budget)
+{
+	const struct ptx_form *form = inst->ptx->form;
+	range a;
+	switch (form->type_count > 1 ? form->types[1] : PTX_TYPE_NONE) {
+	case PTX_F32:
+		a = argument(func, inst, 1, budget);
+		return (range){ to_integer(form, a.low), to_integer(form, a.high) };
+	case PTX_U8: return (range){ 0, 255 };
+	case PTX_S8: return (range){ -128, 127 };
+	case PTX_U16: return (range){ 0, 65535 };
+	case PTX_S16: return (range){ -32768, 32767 };
+	case PTX_U32: return (range){ 0, 0x1p32 };
+	case PTX_S32: return (range){ -0x1p31, 0x1p31 };
+	case PTX_U64: return (range){ 0, 0x1p64 };
+	case PTX_S64: return (range){ -0x1p63, 0x1p63 };
+	default: return anything;
+	}
+}
+
+/* Before .sat, in exact arithmetic. */
+static range computed(const struct ir_func *func, const struct ir_inst *inst, unsigned *budget)
+{
+	const struct ptx_instruction *in = inst->ptx;
+	enum isa_opcode opcode = (enum isa_opcode)in->form->row->opcode_id;
+	range a, b;
+	double limit;
+	switch (opcode) {
+	case OP_mov:
+		return argument(func, inst, 1, budget);
+	case OP_abs:
+		return size_of(argument(func, inst, 1, budget));
+	case OP_neg:
+		return minus(argument(func, inst, 1, budget));
+	case OP_copysign:
+		a = size_of(argument(func, inst, 2, budget));
+		return (range){ -a.high, a.high };
+	case OP_selp:
+		a = argument(func, inst, 2, budget);
+		if (ir_is_limit(func, inst, &limit))
+			return (range){ fmax(a.low, -limit), fmin(a.high, limit) };
+		return either(a, argument(func, inst, 1, budget));
+	case OP_cvt:
+		return converted(func, inst, budget);
+	case OP_sqrt:
+		return of_root(argument(func, inst, 1, budget));
+	case OP_rcp:
+		return of_reciprocal(argument(func, inst, 1, budget));
+	case OP_ex2:
+		a = argument(func, inst, 1, budget);
+		return (range){ exp2(a.low), exp2(a.high) };
+	case OP_add:
+	case OP_sub:
+		a = argument(func, inst, 1, budget);
+		b = argument(func, inst, 2, budget);
+		return sum(a, opcode == OP_sub ? minus(b) : b);
+	case OP_mul:
+	case OP_fma:
+	case OP_mad:
+		a = argument(func, inst, 1, budget);
+		a = is_same(inst, 1, 2) ? square(a) : product(a, argument(func, inst, 2, budget));
+		return opcode == OP_mul ? a : sum(a, argument(func, inst, 3, budget));
+	case OP_min:
+	case OP_max:
+		a = argument(func, inst, 1, budget);
+		b = argument(func, inst, 2, budget);
+		return smaller_or_larger(in, a, b, opcode == OP_max);
+	default:
+		return anything;
+	}
+}
+
+static range value_range(const struct ir_func *func, uint32_t value, unsigned *budget)
+{
+	if (value == IR_NONE) /* undefined: reads as 0 */
+		return (range){ 0, 0 };
+	const struct ir_inst *inst = *budget ? maker(func, value) : NULL;
+	if (!inst)
+		return anything;
+	const struct ptx_form *form = inst->ptx->form;
+	bool moves = form->row->shape == SHAPE_mov || form->row->shape == SHAPE_select;
+	if (form->types[0] != PTX_F32 && !(moves && form->types[0] == PTX_B32))
+		return anything;
+	*budget -= inst->use_count > 0; /* constants cost nothing */
+	if (ptx_has(form, MOD_sat))
+		return (range){ 0, 1 };
+	range r = computed(func, inst, budget);
+	return form->row->flags & ISA_BITS || moves ? r : rounded(r.low, r.high);
+}
+
+static range operand_range(const struct ir_func *func, const struct ir_inst *inst, const struct ptx_operand *op, unsigned *budget)
+{
+	if (op->kind == PTX_OP_REGISTER) {
+		for (unsigned u = 0; u < inst->use_count && !op->negated; u++)
+			if (inst->uses[u].operand == op)
+				return value_range(func, inst->uses[u].value, budget);
+		return anything;
+	}
+	double x;
+	float f;
+	uint32_t word = (uint32_t)op->bits;
+	memcpy(&f, &word, sizeof f);
+	memcpy(&x, &op->bits, sizeof x);
+	if (op->kind == PTX_OP_FLOAT)
+		x = op->is_f32 ? (double)f : (double)(float)x;
+	else if (op->kind == PTX_OP_IMMEDIATE)
+		x = f;
+	else
+		return anything;
+	return isnan(x) || op->negated ? anything : (range){ x, x };
+}
+
+struct ir_float_range ir_float_range(const struct ir_func *func, const struct ir_inst *inst, const struct ptx_operand *op)
+{
+	unsigned budget = MOST_LOOKED_AT;
+	return operand_range(func, inst, op, &budget);
+}
+
+static bool is_constant(const struct ir_func *func, const struct ir_inst *inst, unsigned index, double *value)
+{
+	range r = ir_float_range(func, inst, &inst->ptx->operands[index]);
+	*value = r.low;
+	return r.low == r.high;
+}
+
+bool ir_is_limit(const struct ir_func *func, const struct ir_inst *inst, double *limit)
+{
+	double other;
+	if (!is_float_form(inst, OP_selp) || inst->ptx->operands[3].negated)
+		return false;
+	uint32_t x = used(inst, 2);
+	const struct ir_inst *sign = maker(func, used(inst, 1)), *compare = maker(func, used(inst, 3));
+	if (x == IR_NONE || !is_float_form(sign, OP_copysign) || used(sign, 1) != x || !is_constant(func, sign, 2, limit) || !(*limit > 0))
+		return false;
+	if (!is_float_form(compare, OP_setp) || compare->ptx->operand_count != 3 || !ptx_has(compare->ptx->form, MOD_gt) ||
+	    !is_constant(func, compare, 2, &other) || other != *limit)
+		return false;
+	const struct ir_inst *size = maker(func, used(compare, 1));
+	return is_float_form(size, OP_abs) && used(size, 1) == x;
+}
