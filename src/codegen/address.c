@@ -158,7 +158,7 @@ static struct address resolve(struct emitter *e, const struct ptx_operand *op, e
 	}
 	int64_t window_stride = space == PTX_SPACE_LOCAL && e->lanes > 1 ? (int64_t)align_up(e->ir->local_bytes, 16) : 0;
 	bool lanes = e->piece == PIECE_CHUNK && e->lanes > 1;
-	bool own = space == PTX_SPACE_SHARED && e->state->unit->shared_is_own && base->kind == PTX_OP_REGISTER && shape.low + offset >= 0;
+	bool own = space == PTX_SPACE_SHARED && base->kind == PTX_OP_REGISTER && shape.low + offset >= 0;
 	bool inside = own && shape.high <= SHARED_WINDOW - offset - (int64_t)access_bytes;
 	if (!lanes || shape.kind != IR_VARYING) {
 		enum piece piece = !lanes ? e->piece : shape.kind == IR_UNIFORM ? PIECE_UNIFORM : PIECE_BASE;
@@ -463,7 +463,7 @@ static void store_one(struct emitter *e, struct address address, LLVMValueRef va
 	plain_store(e, LLVMBuildExtractElement(e->b, value, last, ""), or_scratch(e, any, address.pointer), align, is_volatile);
 }
 
-/* Lanes that are off write what is there: a block has one thread of the host. Where one lane of a vector is in place, all of it is mapped, as
+/* Lanes that are off write what is there: a block, and a cluster, has one thread of the host. Where one lane of a vector is in place, all of it is mapped, as
  * no block has the end of the window (backend/cpu/abi.h). A masked store takes ten times as long (Zen 3: twelve cycles), and what is read after
  * it waits for it. */
 static void store_blended(struct emitter *e, struct address address, LLVMValueRef value, unsigned align, bool is_volatile)

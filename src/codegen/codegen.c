@@ -731,20 +731,6 @@ static bool emit_called_functions(struct compilation *c, const struct ptx_module
 	return ok;
 }
 
-/* Does any code of the module get at the shared memory of other blocks of a cluster? By addresses from mapa, or copies to several. */
-static bool reaches_other_blocks(const struct ptx_module *module)
-{
-	for (size_t i = 0; i < module->functions.count; i++) {
-		const struct ptx_function *function = module->functions.data[i];
-		for (uint32_t j = 0; j < function->instruction_count; j++) {
-			const struct ptx_form *form = function->instructions[j].form;
-			if (form->row->opcode_id == OP_mapa || ptx_has(form, MOD_multicast__cluster))
-				return true;
-		}
-	}
-	return false;
-}
-
 /* Up to verified LLVM IR, not optimised. */
 static bool compilation_try(struct compilation *c, const struct ptx_module *module, const struct ptx_function *kernel,
 			     const struct compile_options *options, struct ptx_diagnostic *diagnostic)
@@ -774,7 +760,6 @@ static bool compilation_try(struct compilation *c, const struct ptx_module *modu
 		if (!c->e.ir)
 			return false;
 	}
-	c->unit.shared_is_own = !reaches_other_blocks(module);
 	if (!start_module(c, kernel->symbol.name))
 		return false;
 	if (!emit_ir(c, diagnostic) || !emit_called_functions(c, module, diagnostic))

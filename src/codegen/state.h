@@ -96,7 +96,6 @@ struct emitter_unit {
 	VEC(const struct ptx_function *) functions; /* called, in order of discovery */
 	struct map function_numbers;                /* name -> number + 1 */
 	bool calls_pointers;
-	bool shared_is_own;        /* no block reaches another's shared memory (clusters) */
 };
 
 /* call.c */

@@ -195,10 +195,6 @@ static void test_flipped_lanes(void **state)
 	"selp.u32 %r12, -1, 0, %p1;\nselp.u32 %r13, -1, 0, %p3;\nselp.b32 %r12, %r12, %r13, %p2;\nsetp.eq.s32 %p1, %r12, 0;\n"           \
 	"@%p1 bra done;\nst.shared.u32 [%r9], %r10;\nst.shared.u32 [%r5], %r11;\ndone: "
 
-#define HEAD90 ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u32 n) {\n.reg .pred %p<2>;\n.reg .b32 %r<6>;\n"   \
-	       ".shared .align 4 .b8 s[1024];\nld.param.u32 %r1, [n];\nmov.u32 %r2, %tid.x;\nshl.b32 %r3, %r2, 2;\nmov.u32 %r4, s;\n"     \
-	       "add.s32 %r4, %r4, %r3;\nsetp.lt.u32 %p1, %r2, %r1;\n"
-
 static void test_exchange(void **state)
 {
 	(void)state;
@@ -217,25 +213,12 @@ static void test_exchange(void **state)
 	}
 }
 
-/* Blocks of a cluster write there too: nobody else's lane may be written back. */
-static void test_shared_with_others(void **state)
-{
-	(void)state;
-	static const char own[] = HEAD90 "@%p1 st.shared.u32 [%r4], %r2;\n" TAIL, shared[] = HEAD90 "mapa.shared::cluster.u32 %r5, %r4, %r1;\n"
-		"@%p1 st.shared.u32 [%r4], %r2;\nst.shared::cluster.u32 [%r5], %r2;\n" TAIL;
-	char *alone = dump(own, shape(256, 1, 0), "llvm"), *cluster = dump(shared, shape(256, 1, 0), "llvm");
-	assert_int_equal(count(alone, "call void @llvm.masked.store"), 0);
-	assert_true(count(cluster, "call void @llvm.masked.store") > 0);
-	free(alone);
-	free(cluster);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_scattered_rounds), cmocka_unit_test(test_vector_rounds), cmocka_unit_test(test_grid_loop), cmocka_unit_test(test_rounds),
 		cmocka_unit_test(test_guard), cmocka_unit_test(test_no_vote), cmocka_unit_test(test_exits), cmocka_unit_test(test_pairs),
-		cmocka_unit_test(test_flipped_lanes), cmocka_unit_test(test_exchange), cmocka_unit_test(test_shared_with_others),
+		cmocka_unit_test(test_flipped_lanes), cmocka_unit_test(test_exchange),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
