@@ -57,6 +57,13 @@ static bool is_uniform(struct emitter *e, uint32_t value)
 	return value == IR_NONE || e->ir->values.data[value].shape.kind == IR_UNIFORM;
 }
 
+/* From lane to lane the same step further: the first lane's number and the step tell all of them, and there is no array. */
+static bool is_line(struct emitter *e, uint32_t value)
+{
+	const struct ir_value *v = &e->ir->values.data[value];
+	return v->shape.kind == IR_AFFINE && v->shape.linear && v->shape.exact && ptx_type_bits(v->type) >= 32 && v->type != PTX_B128;
+}
+
 /* What an element stands for. */
 static LLVMValueRef as_value(struct emitter *e, uint32_t value, LLVMValueRef v)
 {
@@ -78,6 +85,12 @@ static void spill(struct emitter *e)
 		define(e, 0, as_value(e, value, read_use(e, 0, type)));
 		return;
 	}
+	if (is_line(e, value)) {
+		e->piece = PIECE_BASE;
+		e->chunk = 0;
+		e->state->values[value].uniform = as_int(e, read_use(e, 0, type));
+		return;
+	}
 	e->piece = PIECE_CHUNK;
 	e->w = e->width;
 	for (e->chunk = 0; e->chunk < e->chunks; e->chunk++)
@@ -86,9 +99,19 @@ static void spill(struct emitter *e)
 
 static void read_lane(struct emitter *e)
 {
+	uint32_t from = e->inst->uses[0].value;
 	enum ptx_type type = element_type(e, e->inst->defs[0].value);
-	LLVMValueRef v = is_uniform(e, e->inst->uses[0].value) ? read_use(e, 0, type) :
-								LLVMBuildLoad2(e->b, lane_type(e, type), element(e, type, lane_number(e)), "");
+	LLVMValueRef v;
+	if (is_uniform(e, from)) {
+		v = read_use(e, 0, type);
+	} else if (is_line(e, from)) {
+		LLVMTypeRef number = int_type(e, ptx_type_bits(type));
+		LLVMValueRef step = LLVMConstInt(number, (uint64_t)e->ir->values.data[from].shape.stride, 1);
+		v = LLVMBuildTrunc(e->b, lane_number(e), number, "");
+		v = add_(e, e->state->values[from].uniform, mul_(e, v, step));
+	} else {
+		v = LLVMBuildLoad2(e->b, lane_type(e, type), element(e, type, lane_number(e)), "");
+	}
 	define(e, 0, as_value(e, e->inst->defs[0].value, v));
 }
 

@@ -15,7 +15,8 @@
  * All of it is written in variables, and SSA is built again. In the part everything is uniform then, by the ordinary analysis.
  *
  * A part has one entry and one place where all its ways meet again. It begins as a loop that lanes leave in different rounds, and grows
- * upwards while nothing that vectors do well comes in: so two loops in a row, as unrolling makes them, are one part. What it costs
+ * upwards while nothing that vectors do well comes in: so two loops in a row, as unrolling makes them, are one part, and what few of the
+ * lanes read in front of a loop is read by those. What it costs
  * either way is estimated from what was measured on AVX2 (a gather of 8 lanes takes 12 cycles, as scalar loads do). */
 #include "ir/change.h"
 #include "ir/flatten.h"
@@ -179,12 +180,18 @@ static struct ir_shape address_shape(const struct ir_func *func, const struct ir
 	return uniform;
 }
 
-static void add_access(struct ir_func *func, const struct part *part, const struct ir_inst *inst, uint64_t weight, struct cost *cost)
+static uint32_t depth_of(struct ir_func *func, uint32_t loop)
+{
+	return loop == IR_NONE ? 0 : func->loops.data[loop].depth;
+}
+
+static void add_access(struct ir_func *func, const struct part *part, const struct ir_inst *inst, uint64_t weight, uint32_t depth, struct cost *cost)
 {
 	uint32_t value;
 	struct ir_shape shape = address_shape(func, inst, &value);
 	bool writes = inst->ptx->form->row->flags & (ISA_WRITES | ISA_ATOMIC);
-	bool moves = value != IR_NONE && func->values.data[value].block != IR_NONE && part->inside[func->values.data[value].block];
+	uint32_t from = value == IR_NONE ? IR_NONE : func->values.data[value].block;
+	bool moves = from != IR_NONE && part->inside[from] && depth_of(func, block_of(func, from)->loop) > depth;
 	if (shape.kind == IR_VARYING || (shape.kind == IR_AFFINE && (shape.stride > 16 || shape.stride < 0))) {
 		cost->scattered++;
 		cost->scalar += weight * SCALAR_ACCESS * func->lanes;
@@ -207,18 +214,13 @@ static void add_block(struct ir_func *func, const struct part *part, uint32_t bl
 	for (size_t j = 0; j < b->insts.count; j++) {
 		const struct ir_inst *inst = &b->insts.data[j];
 		if (inst->op == IR_PTX && !(inst->ptx->form->row->flags & ISA_PURE)) {
-			add_access(func, part, inst, weight, cost);
+			add_access(func, part, inst, weight, depth, cost);
 			continue;
 		}
 		bool uniform = inst->mode == IR_MODE_ONCE, wide = inst->def_count && ptx_type_bits(func->values.data[inst->defs[0].value].type) == 64;
 		cost->scalar += weight * SCALAR_STEP * func->lanes;
 		cost->vector += weight * VECTOR_STEP * (uniform ? 1 : func->chunks * (wide ? 2 : 1));
 	}
-}
-
-static uint32_t depth_of(struct ir_func *func, uint32_t loop)
-{
-	return loop == IR_NONE ? 0 : func->loops.data[loop].depth;
 }
 
 static bool heads_loop(struct ir_func *func, uint32_t block)
@@ -237,7 +239,16 @@ static bool is_worth_it(struct ir_func *func, const struct part *part, uint32_t 
 	return cost.scattered && cost.scattered >= cost.streams && cost.scalar < cost.vector;
 }
 
-/* May a part take the block in? It brings no access of consecutive addresses, nor much else that vectors do better. */
+/* A load that a lane may as well do by itself: its own place takes no longer than an element of an array where a vector has been put. Threads
+ * that hand one another something without a barrier do so in shared memory, or say volatile and the like. */
+static bool is_own_load(const struct ir_inst *inst)
+{
+	const struct ptx_form *form = inst->ptx->form;
+	return form->row->opcode_id == OP_ld && form->space == PTX_SPACE_GLOBAL && !(form->row->flags & ISA_WRITES) && !ptx_has(form, MOD_volatile) &&
+	       !ptx_has(form, MOD_relaxed) && !ptx_has(form, MOD_acquire);
+}
+
+/* May a part take the block in? It brings not much that vectors do better. */
 static bool may_grow(struct ir_func *func, uint32_t block)
 {
 	if (block == IR_NONE)
@@ -245,9 +256,11 @@ static bool may_grow(struct ir_func *func, uint32_t block)
 	const struct ir_block *b = block_of(func, block);
 	if (block == 0 || block == 1 || b->insts.count > MOST_GROWN || !is_allowed_block(func, block))
 		return false;
-	for (size_t j = 0; j < b->insts.count; j++)
-		if (b->insts.data[j].op == IR_PTX && !(b->insts.data[j].ptx->form->row->flags & ISA_PURE))
+	for (size_t j = 0; j < b->insts.count; j++) {
+		const struct ir_inst *inst = &b->insts.data[j];
+		if (inst->op == IR_PTX && !(inst->ptx->form->row->flags & ISA_PURE) && !is_own_load(inst))
 			return false;
+	}
 	return true;
 }
 

@@ -24,6 +24,26 @@ static void test_scattered_rounds(void **state)
 	free(llvm);
 }
 
+/* A search in a graph: few nodes are of this level. Those read by themselves where their edges are, and nothing goes through arrays. */
+static void test_few_lanes(void **state)
+{
+	(void)state;
+	static const char text[] = HEAD "ld.global.u32 %r3, [%rd5];\nsetp.ne.s32 %p1, %r3, 3;\n@%p1 bra out;\nld.global.u32 %r4, [%rd4];\n"
+					"ld.global.u32 %r5, [%rd4+4];\nsetp.ge.s32 %p2, %r4, %r5;\n@%p2 bra out;\n"
+					"again: mul.wide.s32 %rd6, %r4, 4;\nadd.s64 %rd6, %rd1, %rd6;\nld.global.u32 %r6, [%rd6+65536];\n"
+					"mul.wide.s32 %rd7, %r6, 4;\nadd.s64 %rd7, %rd2, %rd7;\nld.global.u32 %r7, [%rd7];\nsetp.gt.s32 %p3, %r7, -1;\n"
+					"@%p3 bra next;\nmov.u32 %r8, 4;\nst.global.u32 [%rd7], %r8;\nld.global.u32 %r5, [%rd4+4];\n"
+					"next: add.s32 %r4, %r4, 1;\nsetp.lt.s32 %p4, %r4, %r5;\n@%p4 bra again;\nout: " TAIL;
+	char *ir = dump(text, shape(256, 1, 0), "ir"), *llvm = dump(text, shape(256, 1, 0), "llvm");
+	assert_int_equal(count(ir, "lane.mask"), 1);
+	assert_int_equal(count(llvm, "load <8 x i32>"), 1);
+	assert_int_equal(count(llvm, "masked"), 0);
+	assert_int_equal(count(llvm, "%lanes"), 0);
+	assert_int_equal(count(llvm, "store <"), 0);
+	free(ir);
+	free(llvm);
+}
+
 /* What vectors do well stays so: arithmetic, and rows that all lanes walk along together. */
 static void test_vector_rounds(void **state)
 {
@@ -216,7 +236,7 @@ static void test_exchange(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_scattered_rounds), cmocka_unit_test(test_vector_rounds), cmocka_unit_test(test_grid_loop), cmocka_unit_test(test_rounds),
+		cmocka_unit_test(test_scattered_rounds), cmocka_unit_test(test_few_lanes), cmocka_unit_test(test_vector_rounds), cmocka_unit_test(test_grid_loop), cmocka_unit_test(test_rounds),
 		cmocka_unit_test(test_guard), cmocka_unit_test(test_no_vote), cmocka_unit_test(test_exits), cmocka_unit_test(test_pairs),
 		cmocka_unit_test(test_flipped_lanes), cmocka_unit_test(test_exchange),
 	};
