@@ -31,10 +31,11 @@ struct groups {
 struct access {
 	uint32_t block;
 	const uint64_t *address; /* in shared memory, by thread; NULL: not known */
+	const struct ir_inst *inst;
 	const uint64_t *guard;   /* 0: the thread does not; NULL: all do */
 	bool guard_negated;
 	uint32_t bytes;
-	bool spaces[SPACES], reads, writes;
+	bool spaces[SPACES], reads, writes, atomic;
 };
 
 struct candidate {
@@ -130,14 +131,16 @@ static void add_access(struct fusion *f, uint32_t block, const struct ir_inst *i
 	const struct ptx_instruction *in = inst->ptx;
 	uint32_t flags = in->form->row->flags;
 	enum ptx_space space = in->form->space;
-	struct access a = { .block = block, .reads = flags & (ISA_READS | ISA_ATOMIC), .writes = flags & (ISA_WRITES | ISA_ATOMIC) };
+	struct access a = { .block = block, .inst = inst, .reads = flags & (ISA_READS | ISA_ATOMIC), .writes = flags & (ISA_WRITES | ISA_ATOMIC),
+			    .atomic = flags & ISA_ATOMIC };
 	if (flags & ISA_BARRIER || !(flags & (ISA_READS | ISA_WRITES | ISA_ATOMIC | ISA_CALL | ISA_EFFECT)) || is_harmless(in))
 		return;
 	bool plain = (in->form->row->opcode_id == OP_ld || in->form->row->opcode_id == OP_st) && !(flags & ISA_EFFECT);
 	if (plain && (space == PTX_SPACE_PARAM || space == PTX_SPACE_LOCAL || space == PTX_SPACE_CONST || ptx_has(in->form, MOD_nc)))
 		return;
-	a.spaces[SHARED] = !plain || space != PTX_SPACE_GLOBAL;
-	a.spaces[GLOBAL] = !plain || space != PTX_SPACE_SHARED;
+	bool one_place = plain || in->form->row->opcode_id == OP_atom || in->form->row->opcode_id == OP_red;
+	a.spaces[SHARED] = !one_place || space != PTX_SPACE_GLOBAL;
+	a.spaces[GLOBAL] = !one_place || space != PTX_SPACE_SHARED;
 	if (flags & (ISA_CALL | ISA_EFFECT)) /* whatever it is */
 		a.reads = a.writes = true;
 	if (plain && space == PTX_SPACE_SHARED) {
@@ -349,12 +352,9 @@ static bool take_away(struct fusion *f, const struct candidate *c)
 	return true;
 }
 
-bool ir_drop_barriers(struct ir_func *func)
+static struct fusion begin(struct ir_func *func)
 {
 	const uint32_t *block = func->options.block;
-	struct candidate list[MOST_BARRIERS];
-	if (func->region_count < 2 || !block[0])
-		return false;
 	struct fusion f = { .func = func, .threads = block[0] * block[1] * block[2], .each = ir_each_new(func) };
 	size_t blocks = func->blocks.count;
 	f.parent = arena_array(func->arena, uint32_t, blocks);
@@ -363,6 +363,15 @@ bool ir_drop_barriers(struct ir_func *func)
 	for (size_t i = 0; i < blocks; i++)
 		f.comes[i] = arena_array(func->arena, bool, f.threads);
 	find_segments(&f);
+	return f;
+}
+
+bool ir_drop_barriers(struct ir_func *func)
+{
+	struct candidate list[MOST_BARRIERS];
+	if (func->region_count < 2 || !func->options.block[0])
+		return false;
+	struct fusion f = begin(func);
 	unsigned count = find_candidates(&f, list), before = func->barriers_dropped;
 	if (count) {
 		find_comers(&f);
@@ -378,4 +387,144 @@ bool ir_drop_barriers(struct ir_func *func)
 		block_of(&f, func->order[i])->downwards = f.segments[segment_of(&f, func->order[i])].ways == DOWN;
 	vec_fini(&f.accesses);
 	return func->barriers_dropped > before;
+}
+
+/* ---- do lanes of a warp hand things to each other? ------------------------------------------------------------------------ */
+
+/* What may have been done since the last barrier, and to what: bits of enum memory, and one for each parameter that points to some. */
+struct touched {
+	uint64_t reads, writes, atomics;
+};
+enum memory { SOMEWHERE = 1 /* of global memory */, ANY_SHARED = 2, KNOWN_SHARED = 4, OF_SHARED = 6, FIRST_ROOT = 3, MOST_ROOTS = 61 };
+
+static const struct ptx_operand *root_of(struct fusion *f, const struct access *a)
+{
+	const struct ptx_form *form = a->inst->ptx->form;
+	switch (form->space == PTX_SPACE_GLOBAL || form->space == PTX_SPACE_GENERIC ? form->row->opcode_id : OP_bar) {
+	case OP_ld:
+	case OP_atom:
+		return ir_find_root(f->func, a->inst, &a->inst->ptx->operands[1]);
+	case OP_st:
+	case OP_red:
+		return ir_find_root(f->func, a->inst, &a->inst->ptx->operands[0]);
+	default:
+		return NULL;
+	}
+}
+
+static uint64_t memory_of(struct fusion *f, const struct access *a, const struct ptx_operand **roots, unsigned *count)
+{
+	const struct ptx_operand *root = root_of(f, a);
+	unsigned number = 0;
+	if (root) {
+		while (number < *count && !ir_same_root(roots[number], root))
+			number++;
+		if (number == MOST_ROOTS)
+			return SOMEWHERE;
+		roots[number] = root;
+		*count += number == *count;
+		return UINT64_C(1) << (FIRST_ROOT + number);
+	}
+	return (a->spaces[GLOBAL] ? SOMEWHERE : 0) | (a->address ? KNOWN_SHARED : a->spaces[SHARED] ? ANY_SHARED : 0);
+}
+
+static void touch_by_block(struct fusion *f, struct touched *touched)
+{
+	const struct ptx_operand *roots[MOST_ROOTS];
+	unsigned count = 0;
+	for (size_t i = 0; i < f->accesses.count; i++) {
+		const struct access *a = &f->accesses.data[i];
+		uint64_t memory = memory_of(f, a, roots, &count);
+		touched[a->block].reads |= a->reads && !a->atomic ? memory : 0;
+		touched[a->block].writes |= a->writes && !a->atomic ? memory : 0;
+		touched[a->block].atomics |= a->atomic ? memory : 0;
+	}
+}
+
+/* May it be the same memory? What is done to places that are known is looked at place by place. */
+static bool meets(uint64_t a, uint64_t b)
+{
+	bool shared = (a & ANY_SHARED && b & OF_SHARED) || (b & ANY_SHARED && a & OF_SHARED);
+	return shared || (a & SOMEWHERE && b & ~(uint64_t)OF_SHARED) || (b & SOMEWHERE && a & ~(uint64_t)OF_SHARED) || (a & b & ~(uint64_t)OF_SHARED);
+}
+
+static bool pass_touched(struct touched *to, const struct touched *from)
+{
+	struct touched all = { to->reads | from->reads, to->writes | from->writes, to->atomics | from->atomics };
+	bool more = all.reads != to->reads || all.writes != to->writes || all.atomics != to->atomics;
+	*to = all;
+	return more;
+}
+
+/* Is there a way from barrier to barrier that does two different things to the same memory? */
+static bool may_touch_twice(struct fusion *f)
+{
+	struct touched *touched = arena_array(f->func->arena, struct touched, f->func->blocks.count);
+	bool twice = false;
+	touch_by_block(f, touched);
+	for (bool changed = true; changed;) {
+		changed = false;
+		for (uint32_t i = 0; i < f->func->order_count; i++) {
+			const struct ir_block *b = block_of(f, f->func->order[i]);
+			for (uint32_t s = 0; s < b->succ_count; s++)
+				changed |= !block_of(f, b->succs[s])->after_barrier && pass_touched(&touched[b->succs[s]], &touched[f->func->order[i]]);
+		}
+	}
+	for (size_t i = 0; i < f->func->blocks.count && !twice; i++) {
+		const struct touched *t = &touched[i];
+		twice = meets(t->reads, t->writes) || meets(t->reads, t->atomics) || meets(t->writes, t->atomics);
+	}
+	return twice;
+}
+
+/* Notes who touches a place. false: threads of two groups of `lanes`, and one of them writes. */
+static bool touch_places(struct fusion *f, const struct access *a, unsigned lanes)
+{
+	for (uint32_t t = 0; t < f->threads; t++) {
+		int16_t group = (int16_t)(t / lanes);
+		if (!takes_part(f, a, t))
+			continue;
+		for (uint64_t at = a->address[t] / GRANULE; at <= (a->address[t] + a->bytes - 1) / GRANULE; at++) {
+			struct groups *reads = &f->reads[at], *writes = &f->writes[at];
+			if (a->reads)
+				add_group(reads, group);
+			if (a->writes)
+				add_group(writes, group);
+			if (writes->first <= writes->last && (writes->first != writes->last ||
+			    (reads->first <= reads->last && (reads->first != writes->first || reads->last != writes->first))))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* Of places that are known. */
+static bool segment_hands_over(struct fusion *f, uint32_t segment, unsigned lanes)
+{
+	for (size_t i = 0; i < f->granules; i++)
+		f->reads[i] = f->writes[i] = (struct groups){ INT16_MAX, -1 };
+	for (size_t i = 0; i < f->accesses.count; i++) {
+		const struct access *a = &f->accesses.data[i];
+		if (segment_of(f, a->block) == segment && a->address && !touch_places(f, a, lanes))
+			return true;
+	}
+	return false;
+}
+
+bool ir_hands_over(struct ir_func *func, unsigned lanes)
+{
+	struct fusion f = begin(func);
+	bool *seen = arena_array(func->arena, bool, func->blocks.count), hands = false;
+	find_comers(&f);
+	find_accesses(&f);
+	f.reads = arena_array(func->arena, struct groups, f.granules);
+	f.writes = arena_array(func->arena, struct groups, f.granules);
+	hands = (uint64_t)f.accesses.count * f.threads > MOST_WORK || may_touch_twice(&f);
+	for (size_t i = 0; i < f.accesses.count && !hands; i++) {
+		uint32_t segment = segment_of(&f, f.accesses.data[i].block);
+		hands = !seen[segment] && segment_hands_over(&f, segment, lanes);
+		seen[segment] = true;
+	}
+	vec_fini(&f.accesses);
+	return hands;
 }

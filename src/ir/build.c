@@ -216,6 +216,10 @@ struct ir_func *ir_build(struct arena *arena, const struct ptx_module *module, c
 	if (options->opt_level == 1) { /* the quick form: nothing that is there twice, or for speed alone */
 		if (ir_may_have_regions(func))
 			ir_find_regions(func);
+		if (ir_may_be_narrowed(func)) { /* less code */
+			take_lanes(func, func->width);
+			ir_find_regions(func);
+		}
 		return func;
 	}
 	if (ir_leave_at_once(func))

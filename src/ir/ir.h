@@ -8,7 +8,8 @@
  *                    nan.c       which floats' NaNs are not the GPU's yet
  *                    progress.c  loops that wait for other threads
  *                    region.c    the parts of a kernel between barriers
- *                    barrier.c   … which barriers need not be kept; each.c: what each thread computes from its number
+ *                    barrier.c   … which barriers need not be kept, what lanes hand to each other; each.c: what each thread computes from
+ *                                its number; root.c: which parameter an address comes from
  *     ir_leave_at_once()   exits.c     what is done behind a loop's many exits, in front of them
  *     ir_keep_together()   together.c   fast copies of parts where lanes nearly always go the same way
  *     ir_jam_lanes()   jam.c       several warps together, where loops do little
@@ -223,7 +224,8 @@ bool ir_add_lane_loops(struct ir_func *func);
 /* How many lanes the analysed function does better with, of several warps (jam.c); 0: it does as it is. */
 unsigned ir_jam_lanes(const struct ir_func *func);
 unsigned ir_paired_lanes(const struct ir_func *func); /* the same of one warp (pair.c) */
-unsigned ir_narrowed_lanes(const struct ir_func *func); /* fewer than a warp's, where barriers ask for one (narrow.c); 0 */
+unsigned ir_narrowed_lanes(struct ir_func *func); /* fewer than a warp's, where barriers ask for one (narrow.c); 0 */
+bool ir_may_be_narrowed(struct ir_func *func);    /* would that change nothing but how fast it is? */
 /* May the instruction run for lanes of several warps at once? (jam.c) */
 bool ir_is_of_threads(const struct ir_inst *inst);
 uint32_t ir_find_rows(const struct ir_func *func); /* ir_func.rows of the analysed function */
@@ -253,6 +255,11 @@ void ir_analyze_block(struct ir_func *func);
 void ir_find_regions(struct ir_func *func);
 /* Takes barriers away that regions need not end at: true where it did, and regions must be found again. */
 bool ir_drop_barriers(struct ir_func *func);
+/* The operand that the parameter was read with which a memory operand's address is counted from (root.c); NULL: not known. */
+const struct ptx_operand *ir_find_root(const struct ir_func *func, const struct ir_inst *inst, const struct ptx_operand *op);
+bool ir_same_root(const struct ptx_operand *a, const struct ptx_operand *b);
+/* Might threads of a block hand something to each other in memory, with no barrier between, from one group of `lanes` to another? */
+bool ir_hands_over(struct ir_func *func, unsigned lanes);
 void ir_mark_raw_nans(struct ir_func *func);
 /* Is the instruction's one result, of 32 bits, one of its operands as it is? */
 bool ir_copies_bits(const struct ir_func *func, const struct ir_inst *inst);

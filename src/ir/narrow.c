@@ -7,7 +7,7 @@
  *
  * A warp is more than a group of lanes for programs that let its lanes hand things to each other in memory, with no barrier in between because
  * a warp runs in step. So only where none can: no operations of warps, no atomics, and no way from barrier to barrier that both reads and
- * writes one kind of memory. */
+ * writes the same memory, as far as can be seen (barrier.c). The quick form has such groups wherever it may: they are a quarter of the code. */
 #include "ir/flatten.h"
 
 #include <stdlib.h>
@@ -16,66 +16,8 @@
 
 enum {
 	LEAST_KEPT = 2,   /* numbers of each thread that a loop carries: two doubles of a warp are all registers */
-	REGISTERS = 16, FREE = 4 /* of those, what a round needs beside what is kept */,
-	OF_GLOBAL = 1, OF_SHARED = 2
+	REGISTERS = 16, FREE = 4 /* of those, what a round needs beside what is kept */
 };
-
-struct access {
-	uint8_t reads, writes; /* kinds of memory, since the last barrier */
-};
-
-static uint8_t kinds(const struct ir_inst *inst)
-{
-	switch (inst->ptx->form->space) {
-	case PTX_SPACE_GLOBAL: return ptx_has(inst->ptx->form, MOD_nc) ? 0 : OF_GLOBAL;
-	case PTX_SPACE_SHARED: return OF_SHARED;
-	case PTX_SPACE_PARAM:
-	case PTX_SPACE_CONST:
-	case PTX_SPACE_LOCAL: return 0;
-	default: return OF_GLOBAL | OF_SHARED;
-	}
-}
-
-/* What has been read and written when the block is over; false where lanes might hand something over. */
-static bool go_through(const struct ir_block *b, struct access *now)
-{
-	for (size_t j = 0; j < b->insts.count; j++) {
-		const struct ir_inst *inst = &b->insts.data[j];
-		uint32_t flags = inst->op == IR_PTX ? inst->ptx->form->row->flags : 0;
-		if (!(flags & (ISA_READS | ISA_WRITES)))
-			continue;
-		uint8_t here = kinds(inst);
-		now->reads |= flags & ISA_READS ? here : 0;
-		now->writes |= flags & ISA_WRITES ? here : 0;
-		if (now->reads & now->writes)
-			return false;
-	}
-	return true;
-}
-
-static bool nothing_handed_over(const struct ir_func *func)
-{
-	struct access *begin = calloc(func->blocks.count, sizeof *begin);
-	bool changed = begin != NULL, fine = changed;
-	while (fine && changed) {
-		changed = false;
-		for (uint32_t i = 0; fine && i < func->order_count; i++) {
-			const struct ir_block *b = &func->blocks.data[func->order[i]];
-			struct access now = begin[func->order[i]];
-			fine = go_through(b, &now);
-			for (uint32_t s = 0; s < b->succ_count; s++) {
-				struct access *next = &begin[b->succs[s]];
-				if (func->blocks.data[b->succs[s]].after_barrier || !((now.reads & ~next->reads) | (now.writes & ~next->writes)))
-					continue;
-				next->reads |= now.reads;
-				next->writes |= now.writes;
-				changed = true;
-			}
-		}
-	}
-	free(begin);
-	return fine;
-}
 
 /* Words of each thread that a loop has from outside. */
 static unsigned kept_from_outside(const struct ir_func *func, const struct ir_loop *loop, bool *seen)
@@ -119,13 +61,18 @@ static bool keeps_much(const struct ir_func *func, const struct ir_loop *loop, b
 	return kept * func->chunks > REGISTERS && kept <= REGISTERS - FREE;
 }
 
-unsigned ir_narrowed_lanes(const struct ir_func *func)
+bool ir_may_be_narrowed(struct ir_func *func)
 {
 	const uint32_t *block = func->options.block;
-	bool keeps = false;
 	if (func->options.lanes || func->options.fibers || func->lanes <= func->width || func->width < 8 || func->calls || func->lane_loops ||
-	    !func->region_count || func->barriers_dropped || block[0] * block[1] * block[2] % func->width || !ir_shows_no_warps(func))
-		return 0;
+	    !func->region_count || func->barriers_dropped || block[0] * block[1] * block[2] % func->width)
+		return false;
+	return block[0] && ir_shows_no_warps(func) && !ir_hands_over(func, func->width);
+}
+
+unsigned ir_narrowed_lanes(struct ir_func *func)
+{
+	bool keeps = false;
 	for (uint32_t i = 0; i < func->order_count; i++) {
 		const struct ir_block *b = &func->blocks.data[func->order[i]];
 		for (size_t j = 0; j < b->insts.count; j++)
@@ -133,8 +80,8 @@ unsigned ir_narrowed_lanes(const struct ir_func *func)
 				return 0;
 	}
 	bool *seen = calloc(func->values.count + 1, sizeof *seen);
-	for (size_t l = 0; seen && l < func->loops.count; l++)
+	for (size_t l = 0; seen && func->region_count && l < func->loops.count; l++)
 		keeps |= keeps_much(func, &func->loops.data[l], seen);
 	free(seen);
-	return keeps && nothing_handed_over(func) ? func->width : 0;
+	return keeps && ir_may_be_narrowed(func) ? func->width : 0;
 }
