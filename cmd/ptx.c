@@ -306,7 +306,7 @@ static int set_option(struct request *request, int option)
 
 static int ptx(int argc, char **argv)
 {
-	struct request request = { .options = { .opt_level = 2, .exact_products = env_is("DRAGOMAN_MMA", "exact"),
+	struct request request = { .options = { .opt_level = env_is("DRAGOMAN_TIER", "quick") ? 1 : 2, .exact_products = env_is("DRAGOMAN_MMA", "exact"),
 					       .fast_products = env_is("DRAGOMAN_MMA", "fast") } };
 	for (int option; (option = next_option(&command_ptx, argc, argv, ":o:", options)) != -1;) {
 		int status = set_option(&request, option);

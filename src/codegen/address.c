@@ -10,6 +10,7 @@
 #include "backend/cpu/abi.h"
 #include "backend/status.h"
 #include "codegen/memory.h"
+#include "codegen/quick.h"
 
 static LLVMValueRef i64_of(struct emitter *e, uint64_t value)
 {
@@ -438,6 +439,8 @@ LLVMValueRef load_lanes(struct emitter *e, struct address address, LLVMTypeRef l
 		LLVMValueRef args[4] = { address.pointer, LLVMConstInt(int_type(e, 32), align, 0), all_ones_mask(e), LLVMConstNull(type) };
 		return memory_intrinsic(e, "llvm.masked.gather", overload, 2, args, 4);
 	}
+	if (quick_accesses(e, address, lane) && !is_volatile)
+		return quick_load(e, address, lane);
 	LLVMValueRef v = is_known(e->mask) ? LLVMConstNull(type) : LLVMGetPoison(type), lanes = safe_lanes(e, address);
 	for (unsigned i = 0; i < e->w; i++)
 		v = is_left_out(e, i) ? v : LLVMBuildInsertElement(e->b, v, plain_load(e, lane, safe_pointer(e, address, lanes, i), align, is_volatile),
@@ -477,7 +480,7 @@ static void store_contiguous(struct emitter *e, struct address address, LLVMValu
 {
 	LLVMTypeRef overload[2] = { LLVMTypeOf(value), ptr_type(e) };
 	LLVMValueRef args[4] = { value, address.pointer, LLVMConstInt(int_type(e, 32), align, 0), e->mask };
-	if (e->target->fast_masked_memory) {
+	if (e->target->fast_masked_memory || is_quick(e)) {
 		memory_intrinsic(e, "llvm.masked.store", overload, 2, args, 4);
 		return;
 	}
@@ -536,6 +539,10 @@ void store_lanes(struct emitter *e, struct address address, LLVMValueRef value, 
 		LLVMTypeRef overload[2] = { type, LLVMTypeOf(address.pointer) };
 		LLVMValueRef args[4] = { value, address.pointer, LLVMConstInt(int_type(e, 32), align, 0), all_ones_mask(e) };
 		memory_intrinsic(e, "llvm.masked.scatter", overload, 2, args, 4);
+		return;
+	}
+	if (quick_accesses(e, address, lane) && !is_volatile) {
+		quick_store(e, address, value);
 		return;
 	}
 	LLVMValueRef lanes = safe_lanes(e, address);

@@ -404,7 +404,7 @@ static bool optimise(struct emitter *e, LLVMTargetMachineRef machine, unsigned o
 	/* What pays for straight SIMD code, and no more: facts measured on the table of kernels in docs/performance.md. */
 	const char *passes = opt_level > 1 ? "function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),gvn,"
 					     "instcombine<no-verify-fixpoint>,simplifycfg)" :
-			     opt_level	   ? "function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg)" :
+			     opt_level	   ? "function(mem2reg,early-cse,instsimplify,simplifycfg,adce)" :
 					     "function(sroa)";
 	if (e->target->hooks)
 		passes = opt_level ? e->target->hooks->passes : "always-inline,function(infer-address-spaces,sroa)";
@@ -601,7 +601,7 @@ static unsigned opt_level_for(const struct ir_func *ir, unsigned wanted)
  * processor, and 1232 and more took 130 ms to 1.3 s. */
 static bool takes_long(const struct ir_func *ir)
 {
-	enum { LONG = 1000 };
+	enum { LONG = 500 };
 	size_t count = 0;
 	for (uint32_t i = 0; i < ir->order_count; i++)
 		count += ir->blocks.data[ir->order[i]].insts.count;

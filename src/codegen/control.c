@@ -439,7 +439,7 @@ static bool is_worth_twice(struct emitter *e, uint32_t block)
 	const struct ir_block *b = &e->ir->blocks.data[block];
 	const struct plan *plan = &e->state->plan;
 	bool accesses = false;
-	if (e->ir->options.opt_level == 1 || !has_own_mask(e, block) || e->state->nodes[block].known || plan->nodes[block].skip == IR_NONE || b->end != IR_END_JUMP || b->succs[0] == 1 || b->rare ||
+	if (is_quick(e) || !has_own_mask(e, block) || e->state->nodes[block].known || plan->nodes[block].skip == IR_NONE || b->end != IR_END_JUMP || b->succs[0] == 1 || b->rare ||
 	    fission_leads(e, plan->nodes[block].next[0]) || plan_dominates(plan, block, b->succs[0]) || heads_loop(e, block) ||
 	    b->insts.count * e->chunks > TWICE_MOST)
 		return false;

@@ -605,7 +605,7 @@ static bool groups_are_apart(struct emitter *e, uint32_t region)
 {
 	size_t cost = 0;
 	bool known = false, writes = writes_memory(e, region);
-	for (uint32_t i = 0; i < e->ir->order_count && e->ir->options.block[0]; i++) {
+	for (uint32_t i = 0; i < e->ir->order_count && e->ir->options.block[0] && !is_quick(e); i++) {
 		const struct ir_block *b = &e->ir->blocks.data[e->ir->order[i]];
 		for (size_t j = 0; b->region == region && j < b->insts.count; j++) {
 			cost += cost_apart(e, &b->insts.data[j], writes);

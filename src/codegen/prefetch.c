@@ -191,7 +191,7 @@ void prefetch_next(struct emitter *e, const struct ptx_operand *op, struct addre
 	const struct ir_block *b = &e->ir->blocks.data[e->state->node];
 	int64_t step = 0, bytes = address.stride * e->width;
 	bool of_loop = b->fast && b->loop != IR_NONE, of_block = b->loop == IR_NONE && e->state->fission && e->ir->options.block[0];
-	if (!(of_loop || of_block) || address.kind != ADDRESS_STRIDED || bytes <= 0 || bytes > LINE || e->mask ||
+	if (is_quick(e) || !(of_loop || of_block) || address.kind != ADDRESS_STRIDED || bytes <= 0 || bytes > LINE || e->mask ||
 	    (int64_t)e->chunk * bytes % LINE || op->kind != PTX_OP_ADDRESS || op->parts[0].kind != PTX_OP_REGISTER)
 		return;
 	for (unsigned u = 0; u < e->inst->use_count; u++)
@@ -259,7 +259,7 @@ void prefetch_written(struct emitter *e)
 {
 	const uint32_t *block = e->ir->options.block;
 	unsigned left = MOST_WRITTEN;
-	if (!e->state->fission || !block[0] || block[1] * block[2] != 1 || e->lanes == 1 || e->ir->options.check_alignment)
+	if (!e->state->fission || is_quick(e) || !block[0] || block[1] * block[2] != 1 || e->lanes == 1 || e->ir->options.check_alignment)
 		return;
 	bool *made = calloc(e->ir->values.count + 1, 1);
 	for (uint32_t i = 0; i < e->ir->order_count; i++) {

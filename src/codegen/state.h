@@ -174,4 +174,10 @@ void fission_reduce(struct emitter *e, LLVMValueRef bits); /* bar.red: the lanes
 uint32_t fission_context_bytes(struct emitter *e);
 void fission_mark_access(struct emitter *e, LLVMValueRef access, bool of_program); /* the program's memory is never a context */
 
+/* The quick form (compile_options.opt_level): nothing for speed alone that is more code. */
+static inline bool is_quick(const struct emitter *e)
+{
+	return e->ir->options.opt_level == 1;
+}
+
 #endif

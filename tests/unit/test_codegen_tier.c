@@ -1,4 +1,4 @@
-/* Which kernels come in a quick form first, and what there is once that may not be there for each instruction. */
+/* Which kernels come in a quick form first, how little of it there is, and what there is once that may not be there for each instruction. */
 #include "dump.h"
 
 #define BEGIN_KERNEL                                                                                                   \
@@ -69,11 +69,113 @@ static void products_share_their_memory(void **state)
 	}
 }
 
+static struct compile_options quick_shape(uint32_t x)
+{
+	struct compile_options options = shape(x, 1, 0);
+	options.opt_level = 1;
+	return options;
+}
+
+#define NEXT_WARP "add.s32 %r5, %r3, 128;\n" /* where a thread of the next warp has something; within 1024 bytes for 128 threads */
+#define KERNEL    HEAD "mov.u32 %r9, s;\nshl.b32 %r4, %r2, 2;\nadd.s32 %r3, %r9, %r4;\n" NEXT_WARP
+
+/* Between barriers a group is a vector, and not a warp, where no lane gets anything from a lane of another vector: a quarter of the code. */
+static void quick_groups_are_vectors(void **state)
+{
+#define FILL    "ld.global.u32 %r6, [%rd4];\nst.shared.u32 [%r3], %r6;\nbar.sync 0;\n"
+#define ADDRESS "and.b32 %r8, %r6, 31;\nshl.b32 %r8, %r8, 2;\nadd.s32 %r8, %r9, %r8;\n" /* anywhere */
+	static const struct {
+		const char *text, *lanes;
+	} kernels[] = {
+		{ KERNEL FILL "ld.shared.u32 %r7, [%r5];\nst.global.u32 [%rd5], %r7;\n" TAIL, "lanes 8," },
+		/* what it has written itself, and its neighbour in the vector */
+		{ KERNEL FILL "st.shared.u32 [%r3], %r1;\nxor.b32 %r8, %r4, 16;\nadd.s32 %r8, %r9, %r8;\nld.shared.u32 %r7, [%r8];\n"
+		  "st.global.u32 [%rd5], %r7;\n" TAIL, "lanes 8," },
+		/* and eight lanes further; or where nobody knows */
+		{ KERNEL FILL "st.shared.u32 [%r3], %r1;\nxor.b32 %r8, %r4, 32;\nadd.s32 %r8, %r9, %r8;\nld.shared.u32 %r7, [%r8];\n"
+		  "st.global.u32 [%rd5], %r7;\n" TAIL, "lanes 32," },
+		{ KERNEL FILL ADDRESS "st.shared.u32 [%r3], %r1;\nld.shared.u32 %r7, [%r8];\nst.global.u32 [%rd5], %r7;\n" TAIL, "lanes 32," },
+		{ KERNEL FILL ADDRESS "ld.shared.u32 %r7, [%r8];\nbar.sync 0;\nst.shared.u32 [%r3], %r7;\n" TAIL, "lanes 8," },
+		{ KERNEL FILL ADDRESS "ld.shared.u32 %r7, [%r8];\nst.shared.u32 [%r3], %r7;\n" TAIL, "lanes 32," },
+		/* another parameter's memory is another memory, whatever the index; the same one's is not */
+		{ KERNEL FILL "ld.global.u32 %r7, [%rd4+64];\nst.global.u32 [%rd5], %r7;\n" TAIL, "lanes 8," },
+		{ KERNEL FILL "ld.global.u32 %r7, [%rd4+64];\nst.global.u32 [%rd4], %r7;\n" TAIL, "lanes 32," },
+		{ KERNEL FILL "ld.global.u64 %rd6, [%rd1];\nld.global.u32 %r7, [%rd6];\nst.global.u32 [%rd5], %r7;\n" TAIL, "lanes 32," },
+		/* a pointer that a loop carries on */
+		{ KERNEL FILL "mov.u64 %rd6, %rd4;\nloop: ld.global.u32 %r7, [%rd6];\nst.global.u32 [%rd5], %r7;\nadd.s64 %rd6, %rd6, 1024;\n"
+		  "sub.s32 %r1, %r1, 1;\nsetp.ne.s32 %p1, %r1, 0;\n@%p1 bra loop;\n" TAIL, "lanes 8," },
+		{ KERNEL FILL "mov.u64 %rd6, %rd4;\nloop: ld.global.u32 %r7, [%rd6];\nst.global.u32 [%rd5], %r7;\nadd.s64 %rd6, %rd5, 1024;\n"
+		  "sub.s32 %r1, %r1, 1;\nsetp.ne.s32 %p1, %r1, 0;\n@%p1 bra loop;\n" TAIL, "lanes 32," },
+		/* counters in shared memory, read behind a barrier and not */
+		{ KERNEL FILL ADDRESS "bar.sync 0;\nred.shared.add.u32 [%r8], 1;\nbar.sync 0;\nld.shared.u32 %r7, [%r3];\nst.global.u32 [%rd5], %r7;\n" TAIL, "lanes 8," },
+		{ KERNEL FILL ADDRESS "bar.sync 0;\nred.shared.add.u32 [%r8], 1;\nld.shared.u32 %r7, [%r3];\nst.global.u32 [%rd5], %r7;\n" TAIL, "lanes 32," },
+		/* warps that show */
+		{ KERNEL FILL "shfl.sync.bfly.b32 %r7, %r6, 1, 31, -1;\nst.global.u32 [%rd5], %r7;\n" TAIL, "lanes 32," },
+		{ KERNEL FILL "mov.u32 %r7, %laneid;\nst.global.u32 [%rd5], %r7;\n" TAIL, "lanes 32," },
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LENGTH(kernels); i++) {
+		char *ir = dump(kernels[i].text, quick_shape(128), "ir");
+		if (!strstr(ir, kernels[i].lanes))
+			fail_msg("kernel %zu: not %s\n%s", i, kernels[i].lanes, ir);
+		free(ir);
+	}
+}
+
+/* Instructions of LLVM's that the quick form is made of: what compiling takes goes by their number. */
+static unsigned size_of(const char *text, uint32_t threads)
+{
+	char *code = dump(text, quick_shape(threads), "llvm");
+	unsigned size = count(code, "\n  ");
+	free(code);
+	return size;
+}
+
+/* `rounds` rounds of a sort that exchanges with the thread 16 further, of a kernel with no other code. */
+static unsigned size_of_sort(unsigned rounds)
+{
+	struct text text = { 0 };
+	text_printf(&text, "%s", KERNEL "xor.b32 %r10, %r2, 16;\nsetp.lt.s32 %p1, %r10, %r2;\nshl.b32 %r10, %r10, 2;\nadd.s32 %r10, %r9, %r10;\n");
+	for (unsigned i = 0; i < rounds; i++)
+		text_printf(&text, "@%%p1 bra skip%u;\nld.shared.u32 %%r11, [%%r3];\nld.shared.u32 %%r12, [%%r10];\nsetp.le.s32 %%p2, %%r11, %%r12;\n"
+			    "@%%p2 bra skip%u;\nst.shared.u32 [%%r3], %%r12;\nst.shared.u32 [%%r10], %%r11;\nskip%u: bar.sync 0;\n", i, i, i);
+	text_printf(&text, "%s", TAIL);
+	unsigned size = size_of(text.data, 256);
+	text_fini(&text);
+	return size;
+}
+
+static void quick_form_is_small(void **state)
+{
+	char columns[4000] = KERNEL "mad.lo.s32 %r13, %r2, 68, 0;\ncvt.u64.u32 %rd6, %r13;\nadd.s64 %rd7, %rd1, %rd6;\nadd.s64 %rd8, %rd2, %rd6;\n";
+	(void)state;
+	/* A round: 8 instructions of PTX, of one vector. (With a warp a group they were four times as many, and stores there twice more still.) */
+	unsigned few = size_of_sort(8), many = size_of_sort(40);
+	if (many - few > 32 * 40)
+		fail_msg("a round of a sort is %u instructions", (many - few) / 32);
+	/* Lanes that are not side by side: a call. */
+	unsigned before = size_of(strcat(columns, TAIL), 256);
+	columns[strlen(columns) - strlen(TAIL)] = 0;
+	for (unsigned i = 0; i < 16; i++)
+		snprintf(columns + strlen(columns), sizeof columns - strlen(columns), "ld.global.f32 %%f1, [%%rd7+%u];\nst.global.f32 [%%rd8+%u], %%f1;\n", 4 * i, 4 * i);
+	strcat(columns, TAIL);
+	unsigned after = size_of(columns, 256);
+	if (after - before > 16 * 8 + 130) /* and the two functions */
+		fail_msg("a load and a store of columns are %u instructions", (after - before) / 16);
+	/* Rounds of a sum, of which the full form has code for each group. */
+	unsigned sum = size_of(KERNEL "setp.lt.u32 %p1, %r2, 8;\n@!%p1 bra skip;\nld.shared.u32 %r7, [%r3+32];\nld.shared.u32 %r8, [%r3];\nadd.s32 %r7, %r7, %r8;\n"
+			       "st.shared.u32 [%r3], %r7;\nskip: bar.sync 0;\nld.shared.u32 %r7, [s];\nst.global.u32 [%rd5], %r7;\n" TAIL, 256);
+	if (sum > 60)
+		fail_msg("a round of a sum is %u instructions", sum);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(large_kernels_come_quick),
 		cmocka_unit_test(products_share_their_memory),
+		cmocka_unit_test(quick_groups_are_vectors),
+		cmocka_unit_test(quick_form_is_small),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
