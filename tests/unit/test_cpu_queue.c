@@ -418,12 +418,36 @@ static void exit_does_not_wait(void **state)
 	assert_true(clock_ns() - start < UINT64_C(5000000000));
 }
 
+/* A kernel whose launches have been short is run by the caller: it is done when the launch returns, and who sleeps goes on sleeping. */
+static void short_launches_wake_nobody(void **state)
+{
+	enum { TRIES = 200, WARM = 50 };
+	int *counter = allocate(4), launches = 0;
+	bool alone = false;
+	(void)state;
+	*counter = 0;
+	for (int i = 0; i < WARM; i++, launches++) {
+		RUN(launch_to(fx.queue, "spend", SHAPE(1, 1), counter, 0));
+		RUN(synchronize(fx.queue));
+	}
+	for (int i = 0; i < TRIES && !alone; i++, launches++) {
+		usleep(1000); /* workers spin for 50 us at most */
+		uint64_t before = atomic_load(&fx.device->pool.sleeping[0]);
+		RUN(launch_to(fx.queue, "spend", SHAPE(1, 1), counter, 0));
+		alone = before && fx.ops->queue_done(fx.queue, ticket_of(fx.queue)) && atomic_load(&fx.device->pool.sleeping[0]) == before;
+		RUN(synchronize(fx.queue));
+	}
+	assert_true(alone);
+	assert_int_equal(*counter, launches);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_child_of_an_idle_process_works),
 		cmocka_unit_test(exit_does_not_wait),
 		FIXTURE(copies_of_all_sizes),
+		FIXTURE(short_launches_wake_nobody),
 		FIXTURE(pitched_copies),
 		FIXTURE(fills),
 		FIXTURE(order_within_a_stream),

@@ -131,6 +131,7 @@ struct kernel_variant {
 	struct code *code;
 	cpu_kernel_fn *entry;
 	uint64_t *symbols;
+	_Atomic uint32_t block_time; /* of the last launches: in sixteenths of a nanosecond, and at least one; 0: not known */
 };
 
 /* What a block that begins now runs: the full form from when it is there. */
@@ -184,6 +185,7 @@ struct launch {
 	uint64_t begun_ns, took_ns;       /* of a list's: when it began, and how long it took the last time (0: not known) */
 	uint32_t cluster_blocks;          /* begun together; 1 without clusters */
 	bool concurrent;                  /* blocks make progress together */
+	bool brief;                       /* as such launches took the last time: no more than sharing it costs */
 	bool cooperative;
 	uint32_t resident_limit;          /* of blocks a worker, where concurrent */
 	_Atomic int failed;               /* the first error's status: the rest is skipped */
@@ -262,6 +264,7 @@ struct device_queue {
 	/* guarded by the pool's lock */
 	int slot;
 	bool pending;                        /* wants a slot */
+	bool published;                      /* since there was nothing to do last */
 	struct device_queue *next_pending;
 	_Atomic(struct device_queue *) dependents; /* queues whose head waits for one of our tickets */
 	struct device_queue *next_dependent;
@@ -365,6 +368,7 @@ void cpu_pool_fini(struct device *device);                      /* ends the thre
 int cpu_pool_gone(void);
 void cpu_pool_exit(void); /* the process exits */
 void cpu_pool_publish(struct device *device, struct device_queue *queue); /* its head is for workers; queue's lock held */
+void cpu_pool_keep(struct device *device, struct device_queue *queue);    /* for the caller; the same */
 void cpu_pool_retire(struct device *device, struct device_queue *queue);  /* its head is not; queue's lock held */
 void cpu_pool_wake(struct device *device);                      /* there is more to do */
 bool cpu_pool_host_function(struct device *device, struct device_queue *queue); /* its head is a host function */

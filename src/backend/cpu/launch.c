@@ -319,6 +319,16 @@ static uint32_t run_together(struct worker *worker, struct command *command, uin
 	}
 }
 
+/* It may have taken longer because caches were cold, or the processor was away: no more than twice as long is believed at a time. */
+static void note_time(const struct kernel_variant *variant, uint64_t nanoseconds, uint64_t blocks)
+{
+	_Atomic uint32_t *time = &((struct kernel_variant *)variant)->block_time;
+	uint64_t each = nanoseconds < UINT64_C(1) << 40 ? nanoseconds * 16 / blocks : UINT32_MAX;
+	uint64_t before = atomic_load_explicit(time, memory_order_relaxed), most = before ? 2 * before : UINT32_MAX;
+	each = each < 1 ? 1 : each > most ? most : each;
+	atomic_store_explicit(time, each > UINT32_MAX ? UINT32_MAX : (uint32_t)each, memory_order_relaxed);
+}
+
 uint32_t cpu_launch_run_item(struct worker *worker, struct command *command, uint32_t item)
 {
 	struct launch *launch = command->launch;
@@ -328,7 +338,13 @@ uint32_t cpu_launch_run_item(struct worker *worker, struct command *command, uin
 		return 1;
 	if (launch->concurrent)
 		return run_together(worker, command, begin, end);
+	if (command->list || item) { /* a list's launches have times of their own: cpu_launch_next() */
+		run_plain(worker, launch, begin, end);
+		return 1;
+	}
+	uint64_t start = clock_ns();
 	run_plain(worker, launch, begin, end);
+	note_time(launch->variant, clock_ns() - start, end - begin);
 	return 1;
 }
 

@@ -85,6 +85,16 @@ static void slot_fill_locked(struct pool *pool, struct device_queue *queue)
 	atomic_fetch_or(&pool->active, UINT64_C(1) << queue->slot);
 }
 
+/* For who knows of the queue's head: who waits for the queue, and whoever put it there. */
+void cpu_pool_keep(struct device *device, struct device_queue *queue)
+{
+	struct command *command = queue->head;
+	atomic_store_explicit(&command->order, atomic_fetch_add(&device->pool.published, 1) + 1, memory_order_relaxed);
+	atomic_store_explicit(&command->unfinished, command->items, memory_order_relaxed);
+	atomic_store_explicit(&command->remaining, command->items, memory_order_relaxed);
+	atomic_store_explicit(&queue->current, command, memory_order_release);
+}
+
 void cpu_pool_publish(struct device *device, struct device_queue *queue)
 {
 	struct pool *pool = &device->pool;
@@ -92,6 +102,7 @@ void cpu_pool_publish(struct device *device, struct device_queue *queue)
 	spinlock_lock(&pool->lock);
 	atomic_store_explicit(&command->order, atomic_fetch_add(&pool->published, 1) + 1, memory_order_relaxed);
 	atomic_store_explicit(&queue->current, command, memory_order_release);
+	queue->published = true;
 	if (queue->slot == NO_SLOT)
 		queue->slot = slot_take_locked(pool, queue);
 	if (queue->slot != NO_SLOT) {
@@ -119,8 +130,11 @@ static void leave_pending_locked(struct pool *pool, struct device_queue *queue)
 void cpu_pool_retire(struct device *device, struct device_queue *queue)
 {
 	struct pool *pool = &device->pool;
-	spinlock_lock(&pool->lock);
 	atomic_store_explicit(&queue->current, NULL, memory_order_relaxed);
+	if (!queue->published)
+		return;
+	queue->published = false;
+	spinlock_lock(&pool->lock);
 	if (queue->pending)
 		leave_pending_locked(pool, queue);
 	if (queue->slot != NO_SLOT) {

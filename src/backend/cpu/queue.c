@@ -12,7 +12,8 @@ enum {
 	ITEMS_A_WORKER = 16,
 	DEEP = 1024,               /* launches not done yet: whoever wants to add more helps first, as with CUDA's queues */
 	WAIT_SPIN_NS = 50000,      /* for the last items, which others run */
-	NOT_WORTH_SHARING_NS = 3000, /* a launch that took no longer the last time is one worker's: sharing it costs more */
+	NOT_WORTH_SHARING_NS = 3000, /* a launch that took no longer the last time is one worker's, or the caller's: sharing it costs more */
+	NOT_WORTH_WAKING_NS = 20000,
 	BLOCKED_SPIN_NS = 2000     /* for a queue that waits for another or for a host function */
 };
 
@@ -173,6 +174,8 @@ static void command_begin(struct command *command, struct launch *launch, struct
 	launch->chunk = launch->share;
 	atomic_store_explicit(&launch->children, NULL, memory_order_relaxed);
 	launch->begun_ns = 0;
+	if (!command->list && launch->brief)
+		launch->chunk = launch->blocks;
 	if (command->list && launch->blocks > launch->share && launch->blocks < UINT32_MAX && !launch->concurrent) {
 		launch->begun_ns = clock_ns();
 		if (launch->took_ns && launch->took_ns < NOT_WORTH_SHARING_NS)
@@ -183,8 +186,8 @@ static void command_begin(struct command *command, struct launch *launch, struct
 	atomic_store_explicit(&command->waits, launch->concurrent, memory_order_relaxed);
 }
 
-/* Sets the head going, past what is done at once; true where workers have something to do. */
-static bool start_locked(struct device_queue *queue)
+/* Sets the head going, past what is done at once; true where workers have something to do (or, with `keep`, the caller). */
+static bool start_locked(struct device_queue *queue, bool keep)
 {
 	while (queue->head) {
 		struct command *command = queue->head;
@@ -192,7 +195,7 @@ static bool start_locked(struct device_queue *queue)
 		case COMMAND_LAUNCH:
 			if (command->list) /* not before: it may have been running for another command of the same list */
 				command_begin(command, command->launch, queue->device);
-			cpu_pool_publish(queue->device, queue);
+			(keep ? cpu_pool_keep : cpu_pool_publish)(queue->device, queue);
 			return true;
 		case COMMAND_COPY:
 		case COMMAND_FILL:
@@ -298,7 +301,7 @@ void cpu_queue_advance(struct device_queue *queue)
 	if (more_to_do)
 		put_behind_locked(queue, more_to_do);
 	pop_locked(queue);
-	bool more = start_locked(queue);
+	bool more = start_locked(queue, false);
 	if (was_published && !more)
 		cpu_pool_retire(device, queue);
 	spinlock_unlock(&queue->lock);
@@ -308,12 +311,12 @@ void cpu_queue_advance(struct device_queue *queue)
 	cpu_queue_unref(queue);
 }
 
-/* Hands a command over; the queue owns it from here on. */
-void cpu_queue_submit(struct device_queue *queue, struct command *command)
+/* Puts a command at the end of the queue, which owns it from here on. true where start_locked() says so. */
+static bool submit(struct device_queue *queue, struct command *command, bool keep, uint64_t *ticket)
 {
 	bool more = false, first;
 	spinlock_lock(&queue->lock);
-	command->ticket = ++queue->submitted;
+	*ticket = command->ticket = ++queue->submitted;
 	first = !queue->head;
 	if (first)
 		queue->head = command;
@@ -321,25 +324,44 @@ void cpu_queue_submit(struct device_queue *queue, struct command *command)
 		queue->tail->next = command;
 	queue->tail = command;
 	if (first)
-		more = start_locked(queue);
+		more = start_locked(queue, keep);
 	spinlock_unlock(&queue->lock);
-	if (more)
-		cpu_pool_wake(queue->device);
-	else if (first)
+	if (first && !more)
 		queue_signal(queue);
+	return more;
+}
+
+void cpu_queue_submit(struct device_queue *queue, struct command *command)
+{
+	uint64_t ticket;
+	if (submit(queue, command, false, &ticket))
+		cpu_pool_wake(queue->device);
 }
 
 /* ---- a host thread that waits helps ------------------------------------------------------------- */
 
-/* Runs items of the queue until the ticket is reached or nothing was to be had for a while. */
-static void help(struct device_queue *queue, uint64_t ticket)
+/* A worker to help with; NULL: enough do. */
+static struct worker *begin_help(struct device *device)
 {
-	struct device *device = queue->device;
 	if (!cpu_pool_help_begin(device))
-		return;
+		return NULL;
 	struct worker *worker = cpu_pool_borrow(device);
+	if (!worker)
+		cpu_pool_help_end(device);
+	return worker;
+}
+
+static void end_help(struct device *device, struct worker *worker)
+{
+	cpu_pool_return(device, worker);
+	cpu_pool_help_end(device);
+}
+
+/* Runs items of the queue until the ticket is reached or nothing was to be had for a while. */
+static void help_with(struct device_queue *queue, struct worker *worker, uint64_t ticket)
+{
 	uint64_t end = 0;
-	while (worker && atomic_load_explicit(&queue->done, memory_order_acquire) < ticket) {
+	while (atomic_load_explicit(&queue->done, memory_order_acquire) < ticket) {
 		struct command *command = atomic_load_explicit(&queue->current, memory_order_acquire);
 		if (command && cpu_pool_run_item(worker, command)) {
 			end = 0;
@@ -353,9 +375,29 @@ static void help(struct device_queue *queue, uint64_t ticket)
 		else if (now > end)
 			break;
 	}
-	if (worker)
-		cpu_pool_return(device, worker);
-	cpu_pool_help_end(device);
+}
+
+static void help(struct device_queue *queue, uint64_t ticket)
+{
+	struct worker *worker = begin_help(queue->device);
+	if (!worker)
+		return;
+	help_with(queue, worker, ticket);
+	end_help(queue->device, worker);
+}
+
+/* What takes no longer than waking a worker is done by the caller, where nothing is before it: no worker looks for it. */
+static void submit_brief(struct device_queue *queue, struct command *command)
+{
+	uint64_t ticket;
+	struct worker *worker = begin_help(queue->device);
+	if (!worker) {
+		cpu_queue_submit(queue, command);
+		return;
+	}
+	if (submit(queue, command, true, &ticket))
+		help_with(queue, worker, ticket);
+	end_help(queue->device, worker);
 }
 
 /* ---- launches -------------------------------------------------------------------------------- */
@@ -487,6 +529,10 @@ static int launch_init(struct launch *launch, struct device *device, struct devi
 		return STATUS_OUT_OF_MEMORY;
 	set_abi(launch, device, config, kernel);
 	set_share(launch, device, threads);
+	uint64_t each = atomic_load_explicit(&launch->variant->block_time, memory_order_relaxed);
+	/* What takes longer may still be over before a worker that sleeps is awake. */
+	unsigned limit = atomic_load_explicit(&device->pool.spinning, memory_order_relaxed) ? NOT_WORTH_SHARING_NS : NOT_WORTH_WAKING_NS;
+	launch->brief = each && !launch->concurrent && blocks <= 16 * limit / each;
 	return STATUS_SUCCESS;
 }
 
@@ -542,9 +588,13 @@ int cpu_queue_launch(struct device_queue *queue, struct device_kernel *kernel, c
 	if (status)
 		return status;
 	struct command *command = cpu_command_launch(queue, kernel, config, &status);
-	if (command)
+	if (!command)
+		return status;
+	if (command->own.brief)
+		submit_brief(queue, command);
+	else
 		cpu_queue_submit(queue, command);
-	return status;
+	return STATUS_SUCCESS;
 }
 
 int cpu_list_create(struct device *device, const struct device_launch *launches, size_t count, struct device_list **out)
