@@ -458,7 +458,9 @@ template <class... Parameters> static void launch(void (*kernel)(Parameters...),
 static void run(enum row_id id, void **device)
 {
 	switch (id) {
-	case ROW_LAUNCH_OVERHEAD: launch(nothing, 1, 32, device); break;
+	case ROW_LAUNCH_OVERHEAD:
+	case ROW_LAUNCH_QUEUED:
+	case ROW_LAUNCH_AFTER_IDLE: launch(nothing, 1, 32, device); break;
 	case ROW_TRIAD: launch(triad, STREAM_N / 256, 256, device); break;
 	case ROW_SAXPY: launch(saxpy, STREAM_N / 256, 256, device); break;
 	case ROW_STENCIL: launch(stencil, dim3(GRID_N / 32, GRID_N / 8), dim3(32, 8), device); break;
@@ -494,19 +496,21 @@ static void run(enum row_id id, void **device)
 
 static void measure(struct row *row)
 {
-	static double times[2001];
-	int runs = row->id == ROW_LAUNCH_OVERHEAD ? 2001 : ROW_RUNS;
+	static double times[ROW_MOST_RUNS];
+	int runs = row_runs(row), repeats = row_repeats(row);
 	void *device[ROW_BUFFERS] = {};
 	for (int i = 0; i < row->buffers; i++) {
 		CHECK(cudaMalloc(&device[i], row->bytes[i]));
 		CHECK(cudaMemcpy(device[i], row->data[i], row->bytes[i], cudaMemcpyHostToDevice));
 	}
 	for (int i = -1; i < runs; i++) {
+		row_pause(row);
 		double start = row_now();
-		run(row->id, device);
+		for (int k = 0; k < repeats; k++)
+			run(row->id, device);
 		CHECK(cudaDeviceSynchronize());
 		if (i >= 0)
-			times[i] = row_now() - start;
+			times[i] = (row_now() - start) / repeats;
 	}
 	for (int i = 0; i < row->buffers; i++) {
 		CHECK(cudaMemcpy(row->data[i], device[i], row->bytes[i], cudaMemcpyDeviceToHost));

@@ -373,7 +373,9 @@ static void run(const struct row *row)
 {
 	void *const *d = row->data;
 	switch (row->id) {
-	case ROW_LAUNCH_OVERHEAD: nothing(); break;
+	case ROW_LAUNCH_OVERHEAD:
+	case ROW_LAUNCH_QUEUED:
+	case ROW_LAUNCH_AFTER_IDLE: nothing(); break;
 	case ROW_TRIAD: triad(d[0], d[1], d[2]); break;
 	case ROW_SAXPY: saxpy(d[0], d[1]); break;
 	case ROW_STENCIL: stencil(d[0], d[1]); break;
@@ -405,17 +407,19 @@ static void run(const struct row *row)
 
 int main(int argc, char **argv)
 {
-	static double times[2001];
+	static double times[ROW_MOST_RUNS];
 	for (int i = 1; i < argc; i++) {
 		struct row row;
 		if (!row_open(&row, argv[i]))
 			return fprintf(stderr, "no row %s\n", argv[i]), 2;
-		int runs = row.id == ROW_LAUNCH_OVERHEAD ? 2001 : ROW_RUNS;
+		int runs = row_runs(&row), repeats = row_repeats(&row);
 		for (int k = -1; k < runs; k++) {
+			row_pause(&row);
 			double start = row_now();
-			run(&row);
+			for (int r = 0; r < repeats; r++)
+				run(&row);
 			if (k >= 0)
-				times[k] = row_now() - start;
+				times[k] = (row_now() - start) / repeats;
 		}
 		row_print(&row, row_median(times, runs));
 		row_close(&row);

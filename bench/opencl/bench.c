@@ -19,6 +19,8 @@ static const struct {
 	size_t global[2], local[2];
 } shapes[ROW_COUNT] = {
 	[ROW_LAUNCH_OVERHEAD] = { { 32, 1 }, { 32, 1 } },
+	[ROW_LAUNCH_QUEUED] = { { 32, 1 }, { 32, 1 } },
+	[ROW_LAUNCH_AFTER_IDLE] = { { 32, 1 }, { 32, 1 } },
 	[ROW_TRIAD] = { { STREAM_N, 1 }, { 256, 1 } },
 	[ROW_SAXPY] = { { STREAM_N, 1 }, { 256, 1 } },
 	[ROW_STENCIL] = { { GRID_N, GRID_N }, { 32, 8 } },
@@ -77,14 +79,13 @@ static cl_program build(cl_context context, cl_device_id device, const char *pat
 
 static void measure(cl_context context, cl_command_queue queue, cl_program program, struct row *row)
 {
-	static double times[2001];
-	int runs = row->id == ROW_LAUNCH_OVERHEAD ? 2001 : ROW_RUNS;
+	static double times[ROW_MOST_RUNS];
+	int runs = row_runs(row), repeats = row_repeats(row);
 	cl_int status;
 	cl_mem buffers[ROW_BUFFERS];
 	/* OpenCL 1.2 has no tensor cores. */
-	cl_kernel kernel = clCreateKernel(program, row->id == ROW_LAUNCH_OVERHEAD ? "nothing" :
-						   row->id == ROW_SGEMM_WMMA      ? "sgemm_tiled" :
-										    row_names[row->id], &status);
+	cl_kernel kernel = clCreateKernel(program, row->id < ROW_TRIAD ? "nothing" :
+						   row->id == ROW_SGEMM_WMMA ? "sgemm_tiled" : row_names[row->id], &status);
 	check(status, "clCreateKernel");
 	for (int i = 0; i < row->buffers; i++) {
 		buffers[i] = clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, row->bytes[i], row->data[i], &status);
@@ -92,12 +93,14 @@ static void measure(cl_context context, cl_command_queue queue, cl_program progr
 		check(clSetKernelArg(kernel, (cl_uint)i, sizeof buffers[i], &buffers[i]), "clSetKernelArg");
 	}
 	for (int i = -1; i < runs; i++) {
+		row_pause(row);
 		double start = row_now();
-		check(clEnqueueNDRangeKernel(queue, kernel, 2, NULL, shapes[row->id].global, shapes[row->id].local, 0, NULL, NULL),
-		      "clEnqueueNDRangeKernel");
+		for (int k = 0; k < repeats; k++)
+			check(clEnqueueNDRangeKernel(queue, kernel, 2, NULL, shapes[row->id].global, shapes[row->id].local, 0, NULL, NULL),
+			      "clEnqueueNDRangeKernel");
 		check(clFinish(queue), "clFinish");
 		if (i >= 0)
-			times[i] = row_now() - start;
+			times[i] = (row_now() - start) / repeats;
 	}
 	for (int i = 0; i < row->buffers; i++) {
 		check(clEnqueueReadBuffer(queue, buffers[i], CL_TRUE, 0, row->bytes[i], row->data[i], 0, NULL, NULL),
