@@ -281,9 +281,59 @@ static LLVMValueRef register_row(struct emitter *e, const struct wmma *w, LLVMVa
 	return row_pointer(e, w, base, (w->by_rows ? at.row : at.column) + i, w->by_rows ? at.column : at.row);
 }
 
+/* Bytes from one row in memory to the next. */
+static LLVMValueRef row_step(struct emitter *e, const struct wmma *w)
+{
+	LLVMTypeRef i64 = LLVMInt64TypeInContext(e->context);
+	LLVMValueRef bits = LLVMBuildMul(e->b, w->stride, LLVMConstInt(i64, ptx_type_bits(w->type), false), "");
+	return LLVMBuildLShr(e->b, bits, LLVMConstInt(i64, 3, false), "");
+}
+
+static LLVMValueRef parameter_row(struct emitter *e, LLVMValueRef function, unsigned i)
+{
+	LLVMTypeRef i64 = LLVMInt64TypeInContext(e->context);
+	LLVMValueRef at = LLVMBuildMul(e->b, LLVMGetParam(function, 1), LLVMConstInt(i64, i, false), "");
+	return LLVMBuildGEP2(e->b, LLVMInt8TypeInContext(e->context), LLVMGetParam(function, 0), &at, 1, "");
+}
+
+/* void (first row, step, to): a register's rows, as words in the order of the lanes. The quick form calls it. */
+static LLVMValueRef rows_function(struct emitter *e, bool turned)
+{
+	LLVMTypeRef pointer = LLVMPointerTypeInContext(e->context, 0), types[] = { pointer, LLVMInt64TypeInContext(e->context), pointer };
+	const char *name = turned ? "matrix.columns" : "matrix.rows";
+	LLVMValueRef f = LLVMGetNamedFunction(e->module, name), rows[ROWS];
+	if (f)
+		return f;
+	LLVMBasicBlockRef at = LLVMGetInsertBlock(e->b);
+	f = add_own_function(e, name, LLVMFunctionType(LLVMVoidTypeInContext(e->context), types, 3, false));
+	LLVMPositionBuilderAtEnd(e->b, LLVMAppendBasicBlockInContext(e->context, f, "entry"));
+	for (unsigned i = 0; i < ROWS; i++)
+		rows[i] = load_aligned(e, row_type(e), parameter_row(e, f, i));
+	if (turned)
+		transpose(e, rows);
+	for (unsigned c = 0; c < e->chunks; c++)
+		LLVMSetAlignment(LLVMBuildStore(e->b, rows_to_chunk(e, rows, c), fragment_word(e, LLVMGetParam(f, 2), 32, c * e->width)), 4);
+	LLVMBuildRetVoid(e->b);
+	LLVMPositionBuilderAtEnd(e->b, at);
+	return f;
+}
+
+static void call_load_rows(struct emitter *e, const struct wmma *w, LLVMValueRef base, unsigned index, bool turned, LLVMValueRef *chunks)
+{
+	LLVMValueRef f = rows_function(e, turned), to = room_alloca(e, LLVMArrayType2(i32_type(e), 32), "rows");
+	LLVMValueRef arguments[] = { register_row(e, w, base, index, 0), row_step(e, w), to };
+	LLVMBuildCall2(e->b, LLVMGlobalGetValueType(f), f, arguments, 3, "");
+	for (unsigned c = 0; c < e->chunks; c++)
+		chunks[c] = load_aligned(e, LLVMVectorType(i32_type(e), e->width), fragment_word(e, to, 32, c * e->width));
+}
+
 static void load_rows(struct emitter *e, const struct wmma *w, LLVMValueRef base, unsigned index, bool turned, LLVMValueRef *chunks)
 {
 	LLVMValueRef rows[ROWS];
+	if (is_quick(e)) {
+		call_load_rows(e, w, base, index, turned, chunks);
+		return;
+	}
 	for (unsigned i = 0; i < ROWS; i++)
 		rows[i] = load_aligned(e, row_type(e), register_row(e, w, base, index, i));
 	if (turned)
@@ -320,16 +370,49 @@ static void load_pairs(struct emitter *e, const struct wmma *w, LLVMValueRef bas
 	}
 }
 
-static void store_pairs(struct emitter *e, const struct wmma *w, LLVMValueRef base, unsigned index, LLVMValueRef const *even, LLVMValueRef const *odd)
+static LLVMValueRef pair_row(struct emitter *e, LLVMValueRef const *even, LLVMValueRef const *odd, unsigned i)
 {
 	unsigned count = e->width / 4;
 	LLVMValueRef order[ROWS];
-	for (unsigned i = 0; i < ROWS; i++) {
-		for (unsigned t = 0; t < ROWS; t++)
-			order[t] = i32_constant(e, i % count * 4 + t / 2 + (t % 2 ? e->width : 0));
-		LLVMValueRef row = LLVMBuildShuffleVector(e->b, even[i / count], odd[i / count], LLVMConstVector(order, ROWS), "");
-		LLVMSetAlignment(LLVMBuildStore(e->b, row, register_row(e, w, base, index, i)), 4);
+	for (unsigned t = 0; t < ROWS; t++)
+		order[t] = i32_constant(e, i % count * 4 + t / 2 + (t % 2 ? e->width : 0));
+	return LLVMBuildShuffleVector(e->b, even[i / count], odd[i / count], LLVMConstVector(order, ROWS), "");
+}
+
+/* void (first row, step, the even register's chunks, the odd one's) */
+static void call_store_pairs(struct emitter *e, LLVMValueRef row, LLVMValueRef step, LLVMValueRef const *even, LLVMValueRef const *odd)
+{
+	LLVMTypeRef types[2 + 2 * MAX_CHUNKS] = { LLVMTypeOf(row), LLVMTypeOf(step) };
+	LLVMValueRef arguments[2 + 2 * MAX_CHUNKS] = { row, step }, chunks[2 * MAX_CHUNKS];
+	unsigned count = 2 + 2 * e->chunks;
+	for (unsigned c = 0; c < 2 * e->chunks; c++) {
+		arguments[2 + c] = c < e->chunks ? even[c] : odd[c - e->chunks];
+		types[2 + c] = LLVMTypeOf(arguments[2 + c]);
 	}
+	LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(e->context), types, count, false);
+	LLVMValueRef f = LLVMGetNamedFunction(e->module, "matrix.pairs");
+	if (!f) {
+		LLVMBasicBlockRef at = LLVMGetInsertBlock(e->b);
+		f = add_own_function(e, "matrix.pairs", type);
+		LLVMPositionBuilderAtEnd(e->b, LLVMAppendBasicBlockInContext(e->context, f, "entry"));
+		for (unsigned c = 0; c < 2 * e->chunks; c++)
+			chunks[c] = LLVMGetParam(f, 2 + c);
+		for (unsigned i = 0; i < ROWS; i++)
+			LLVMSetAlignment(LLVMBuildStore(e->b, pair_row(e, chunks, chunks + e->chunks, i), parameter_row(e, f, i)), 4);
+		LLVMBuildRetVoid(e->b);
+		LLVMPositionBuilderAtEnd(e->b, at);
+	}
+	LLVMBuildCall2(e->b, type, f, arguments, count, "");
+}
+
+static void store_pairs(struct emitter *e, const struct wmma *w, LLVMValueRef base, unsigned index, LLVMValueRef const *even, LLVMValueRef const *odd)
+{
+	if (is_quick(e)) {
+		call_store_pairs(e, register_row(e, w, base, index, 0), row_step(e, w), even, odd);
+		return;
+	}
+	for (unsigned i = 0; i < ROWS; i++)
+		LLVMSetAlignment(LLVMBuildStore(e->b, pair_row(e, even, odd, i), register_row(e, w, base, index, i)), 4);
 }
 
 static bool load_whole(struct emitter *e, const struct ptx_instruction *in, const struct wmma *w)

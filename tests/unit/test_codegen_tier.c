@@ -122,6 +122,25 @@ static void quick_groups_are_vectors(void **state)
 	}
 }
 
+/* Loads and stores of whole matrices: a call a register, of three functions. */
+static void quick_matrices_are_called(void **state)
+{
+#define REGISTERS "{%r11, %r12, %r13, %r14, %r15, %r16, %r17, %r18}"
+#define MATRICES  "wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 " REGISTERS ", [s], %r1;\nwmma.load.b.sync.aligned.row.m16n16k16.shared.f16 " REGISTERS ", [s], %r1;\n" \
+		  "wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [%rd2], {%f1, %f1, %f1, %f1, %f1, %f1, %f1, %f1}, %r1;\n"
+	(void)state;
+	char *code = dump(HEAD MATRICES MATRICES TAIL, quick_shape(128), "llvm");
+	assert_int_equal(count(code, "call void @matrix.rows"), 2 * 4);
+	assert_int_equal(count(code, "call void @matrix.columns"), 2 * 4);
+	assert_int_equal(count(code, "call void @matrix.pairs"), 2 * 4);
+	const char *kernel = strstr(code, "@kernel(");
+	assert_non_null(kernel);
+	const char *end = strstr(kernel, "\n}");
+	for (const char *at = strstr(kernel, "shufflevector <8 x i16>"); at; at = strstr(at + 1, "shufflevector <8 x i16>"))
+		assert_true(at > end);
+	free(code);
+}
+
 /* Instructions of LLVM's that the quick form is made of: what compiling takes goes by their number. */
 static unsigned size_of(const char *text, uint32_t threads)
 {
@@ -175,6 +194,7 @@ int main(void)
 		cmocka_unit_test(large_kernels_come_quick),
 		cmocka_unit_test(products_share_their_memory),
 		cmocka_unit_test(quick_groups_are_vectors),
+		cmocka_unit_test(quick_matrices_are_called),
 		cmocka_unit_test(quick_form_is_small),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
