@@ -75,7 +75,7 @@ static void check_case(const struct stopping *s)
 int main(void)
 {
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		int status;
+		int status = -1;
 		pid_t child = fork();
 
 		if (!child) {
