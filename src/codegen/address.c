@@ -259,23 +259,6 @@ struct address emit_address_in_any_order(struct emitter *e, const struct ptx_ope
 
 /* ---- accesses ---------------------------------------------------------------------------------------------------------- */
 
-static unsigned type_bytes(LLVMTypeRef lane)
-{
-	switch (LLVMGetTypeKind(lane)) {
-	case LLVMHalfTypeKind:
-		return 2;
-	case LLVMFloatTypeKind:
-		return 4;
-	case LLVMDoubleTypeKind:
-	case LLVMPointerTypeKind:
-		return 8;
-	case LLVMVectorTypeKind:
-		return LLVMGetVectorSize(lane) * type_bytes(LLVMGetElementType(lane));
-	default:
-		return (LLVMGetIntTypeWidth(lane) + 7) / 8;
-	}
-}
-
 static LLVMValueRef plain_load(struct emitter *e, LLVMTypeRef type, LLVMValueRef pointer, unsigned align, bool is_volatile)
 {
 	LLVMValueRef v = LLVMBuildLoad2(e->b, type, pointer, "");

@@ -231,18 +231,6 @@ static LLVMValueRef call_text(struct emitter *e, const char *name, const char *t
 	return LLVMBuildCall2(e->b, LLVMGlobalGetValueType(f), f, (LLVMValueRef *)arguments, count, "");
 }
 
-static unsigned bytes_of(LLVMTypeRef type)
-{
-	switch (LLVMGetTypeKind(type)) {
-	case LLVMFloatTypeKind:
-		return 4;
-	case LLVMDoubleTypeKind:
-		return 8;
-	default:
-		return LLVMGetIntTypeWidth(type) / 8;
-	}
-}
-
 /* "addrspace(3)"'s number, and the scope: nobody but the block sees LDS. */
 static unsigned space_of(LLVMValueRef pointer, enum memory_scope *scope)
 {
@@ -261,7 +249,7 @@ LLVMValueRef amd_atomic(struct emitter *e, LLVMAtomicRMWBinOp op, LLVMValueRef p
 	snprintf(text, sizeof text,
 		 "define linkonce_odr hidden %s @%s(ptr addrspace(%u) %%p, %s %%v) alwaysinline {\n"
 		 "%%o = atomicrmw %s ptr addrspace(%u) %%p, %s %%v %s %s, align %u\nret %s %%o\n}\n",
-		 type, name, space, type, operation_name(op), space, type, scope_texts[scope], ordering_name(ordering), bytes_of(LLVMTypeOf(b)), type);
+		 type, name, space, type, operation_name(op), space, type, scope_texts[scope], ordering_name(ordering), type_bytes(LLVMTypeOf(b)), type);
 	LLVMDisposeMessage(type);
 	LLVMValueRef arguments[] = { pointer, b };
 	return call_text(e, name, text, LLVMTypeOf(b), arguments, 2);
@@ -273,14 +261,14 @@ LLVMValueRef amd_compare_and_swap(struct emitter *e, LLVMValueRef pointer, LLVMV
 	char name[128], text[512], *type = LLVMPrintTypeToString(LLVMTypeOf(expected));
 	unsigned space = space_of(pointer, &scope);
 	/* 16 bits are a loop of LLVM's own, which came out wrong inside loops of the program's (swapped, and said not to be). */
-	const char *inlining = bytes_of(LLVMTypeOf(expected)) < 4 ? "noinline optnone" : "alwaysinline";
+	const char *inlining = type_bytes(LLVMTypeOf(expected)) < 4 ? "noinline optnone" : "alwaysinline";
 	bool acquires = ordering == LLVMAtomicOrderingAcquire || ordering == LLVMAtomicOrderingAcquireRelease;
 	snprintf(name, sizeof name, "atomic.cas.%s.p%u.%s.%s", type, space, scope_names[scope], ordering_name(ordering));
 	snprintf(text, sizeof text,
 		 "define linkonce_odr hidden %s @%s(ptr addrspace(%u) %%p, %s %%e, %s %%d) %s {\n"
 		 "%%r = cmpxchg ptr addrspace(%u) %%p, %s %%e, %s %%d %s %s %s, align %u\n%%o = extractvalue { %s, i1 } %%r, 0\nret %s %%o\n}\n",
 		 type, name, space, type, type, inlining, space, type, type, scope_texts[scope], ordering_name(ordering), acquires ? "acquire" : "monotonic",
-		 bytes_of(LLVMTypeOf(expected)), type, type);
+		 type_bytes(LLVMTypeOf(expected)), type, type);
 	LLVMDisposeMessage(type);
 	LLVMValueRef arguments[] = { pointer, expected, desired };
 	return call_text(e, name, text, LLVMTypeOf(expected), arguments, 3);

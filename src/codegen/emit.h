@@ -57,6 +57,7 @@ struct emitter {
 /* ---- types and constants of the current piece ------------------------------------------------ */
 
 LLVMTypeRef lane_type(struct emitter *e, enum ptx_type type);  /* of one lane: i32, half, float, i1 … */
+unsigned type_bytes(LLVMTypeRef type); /* in memory: of one number, or of all of a vector's */
 LLVMTypeRef piece_type(struct emitter *e, enum ptx_type type); /* lane_type or a vector of it */
 LLVMTypeRef piece_int(struct emitter *e, unsigned bits);
 LLVMTypeRef piece_of(struct emitter *e, LLVMTypeRef lane);     /* lane or <w x lane> */

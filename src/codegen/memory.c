@@ -10,20 +10,6 @@ static LLVMTypeRef i32_type(struct emitter *e)
 	return LLVMInt32TypeInContext(e->context);
 }
 
-static unsigned type_bytes(LLVMTypeRef lane)
-{
-	switch (LLVMGetTypeKind(lane)) {
-	case LLVMHalfTypeKind:
-		return 2;
-	case LLVMFloatTypeKind:
-		return 4;
-	case LLVMDoubleTypeKind:
-		return 8;
-	default:
-		return LLVMGetIntTypeWidth(lane) / 8;
-	}
-}
-
 static LLVMValueRef pointer_plus(struct emitter *e, LLVMValueRef pointer, int64_t bytes)
 {
 	if (!bytes)

@@ -98,6 +98,12 @@ unsigned type_lane_bits(LLVMTypeRef type)
 	}
 }
 
+unsigned type_bytes(LLVMTypeRef type)
+{
+	bool vector = LLVMGetTypeKind(type) == LLVMVectorTypeKind;
+	return (vector ? LLVMGetVectorSize(type) : 1) * ((type_lane_bits(type) + 7) / 8);
+}
+
 LLVMValueRef recast(struct emitter *e, LLVMValueRef v, LLVMTypeRef lane)
 {
 	LLVMTypeRef to = is_vector(v) ? LLVMVectorType(lane, LLVMGetVectorSize(LLVMTypeOf(v))) : lane;
