@@ -12,6 +12,9 @@
 #include "codegen/memory.h"
 #include "codegen/quick.h"
 
+/* Bytes that lanes that are off may be beyond their range, which is of those that are here: as far as a group's lanes are from each other. */
+enum { GROUP_REACH = 8 << 10 };
+
 static LLVMValueRef i64_of(struct emitter *e, uint64_t value)
 {
 	return LLVMConstInt(int_type(e, 64), value, 0);
@@ -160,7 +163,7 @@ static struct address resolve(struct emitter *e, const struct ptx_operand *op, e
 	int64_t window_stride = space == PTX_SPACE_LOCAL && e->lanes > 1 ? (int64_t)align_up(e->ir->local_bytes, 16) : 0;
 	bool lanes = e->piece == PIECE_CHUNK && e->lanes > 1;
 	bool own = space == PTX_SPACE_SHARED && base->kind == PTX_OP_REGISTER && shape.low + offset >= 0;
-	bool inside = own && shape.high <= SHARED_WINDOW - offset - (int64_t)access_bytes;
+	bool inside = own && shape.high <= SHARED_WINDOW - GROUP_REACH - offset - (int64_t)access_bytes;
 	if (!lanes || shape.kind != IR_VARYING) {
 		enum piece piece = !lanes ? e->piece : shape.kind == IR_UNIFORM ? PIECE_UNIFORM : PIECE_BASE;
 		LLVMValueRef a = read_base_register(e, base, piece);
@@ -281,6 +284,13 @@ static LLVMValueRef or_scratch(struct emitter *e, LLVMValueRef condition, LLVMVa
 	if (condition && LLVMIsConstant(condition))
 		return LLVMIsNull(condition) ? e->state->scratch : pointer;
 	return condition ? LLVMBuildSelect(e->b, condition, pointer, e->state->scratch, "") : pointer;
+}
+
+/* Where a vector of memory of the block's own can be read or written, whoever takes part. Where one of its lanes is in place all of it is
+ * mapped, as no block has the end of the window (backend/cpu/abi.h). */
+static LLVMValueRef own_pointer(struct emitter *e, struct address address)
+{
+	return address.inside ? address.pointer : or_scratch(e, any_lane(e, e->mask), address.pointer);
 }
 
 /* Which lanes take part is known now: those that do not need no place of their own. */
@@ -407,10 +417,8 @@ LLVMValueRef load_lanes(struct emitter *e, struct address address, LLVMTypeRef l
 	if (address.kind == ADDRESS_STRIDED && address.stride == bytes) {
 		if (!e->mask)
 			return plain_load(e, type, address.pointer, align, is_volatile);
-		if (address.inside && !is_known_few(e))
-			return plain_load(e, type, address.pointer, align, is_volatile);
-		if (address.own && !is_known_few(e) && (is_volatile || !wide_lane(lane)))
-			return plain_load(e, type, or_scratch(e, any_lane(e, e->mask), address.pointer), align, is_volatile);
+		if (address.own && !is_known_few(e) && (address.inside || is_volatile || !wide_lane(lane)))
+			return plain_load(e, type, own_pointer(e, address), align, is_volatile);
 		if (wide_lane(lane) && !is_volatile && !is_known_few(e)) {
 			LLVMTypeRef overload[2] = { type, ptr_type(e) };
 			LLVMValueRef args[4] = { address.pointer, LLVMConstInt(int_type(e, 32), align, 0), e->mask, LLVMConstNull(type) };
@@ -449,12 +457,11 @@ static void store_one(struct emitter *e, struct address address, LLVMValueRef va
 	plain_store(e, LLVMBuildExtractElement(e->b, value, last, ""), or_scratch(e, any, address.pointer), align, is_volatile);
 }
 
-/* Lanes that are off write what is there: a block, and a cluster, has one thread of the host. Where one lane of a vector is in place, all of it is mapped, as
- * no block has the end of the window (backend/cpu/abi.h). A masked store takes ten times as long (Zen 3: twelve cycles), and what is read after
- * it waits for it. */
+/* Lanes that are off write what is there: a block, and a cluster, has one thread of the host. A masked store takes ten times as long where
+ * there are no mask registers (Zen 3: twelve cycles), and what is read after it waits for it. */
 static void store_blended(struct emitter *e, struct address address, LLVMValueRef value, unsigned align, bool is_volatile)
 {
-	LLVMValueRef p = address.inside ? address.pointer : or_scratch(e, any_lane(e, e->mask), address.pointer);
+	LLVMValueRef p = own_pointer(e, address);
 	LLVMValueRef old = plain_load(e, LLVMTypeOf(value), p, align, is_volatile);
 	plain_store(e, LLVMBuildSelect(e->b, e->mask, value, old, ""), p, align, is_volatile);
 }
@@ -509,7 +516,7 @@ void store_lanes(struct emitter *e, struct address address, LLVMValueRef value, 
 			plain_store(e, value, address.pointer, align, is_volatile);
 			return;
 		}
-		if (address.own && !is_known_few(e)) {
+		if (address.own && !is_known_few(e) && (!e->target->fast_masked_memory || is_volatile || !wide_lane(lane))) {
 			store_blended(e, address, value, align, is_volatile);
 			return;
 		}

@@ -12,7 +12,7 @@
  *
  * Whether it pays is asked of a model of both orders: instructions come into a window in order, a few in a cycle, begin when what they read is
  * there, and leave in order. Blocks of many accesses keep their order. */
-#include "codegen/state.h"
+#include "codegen/straight.h"
 
 #include <stdlib.h>
 
@@ -42,23 +42,8 @@ struct block_order {
 	LLVMBuilderRef b;
 	struct node *nodes;
 	uint32_t count, *old, *made;
+	bool failed; /* no memory: the order stays as it is */
 };
-
-static bool is_pure_call(LLVMValueRef call)
-{
-	LLVMValueRef function = LLVMGetCalledValue(call);
-	if (!LLVMIsAFunction(function) || !LLVMGetIntrinsicID(function))
-		return false;
-	unsigned kind = LLVMGetEnumAttributeKindForName("memory", 6);
-	LLVMAttributeRef memory = LLVMGetEnumAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, kind);
-	return memory && LLVMGetEnumAttributeValue(memory) == 0;
-}
-
-static bool calls(LLVMValueRef call, const char *name)
-{
-	LLVMValueRef function = LLVMGetCalledValue(call);
-	return LLVMIsAFunction(function) && LLVMGetIntrinsicID(function) == LLVMLookupIntrinsicID(name, strlen(name));
-}
 
 static enum kind kind_of(LLVMValueRef v)
 {
@@ -68,7 +53,7 @@ static enum kind kind_of(LLVMValueRef v)
 	case LLVMStore:
 		return LLVMGetVolatile(v) || LLVMGetOrdering(v) != LLVMAtomicOrderingNotAtomic ? KIND_OTHER : KIND_WRITE;
 	case LLVMCall:
-		return is_pure_call(v) ? KIND_PURE : calls(v, "llvm.masked.load") ? KIND_READ : calls(v, "llvm.masked.store") ? KIND_WRITE : KIND_OTHER;
+		return is_pure_call(v) ? KIND_PURE : calls_intrinsic(v, "llvm.masked.load") ? KIND_READ : calls_intrinsic(v, "llvm.masked.store") ? KIND_WRITE : KIND_OTHER;
 	case LLVMAdd: case LLVMSub: case LLVMMul: case LLVMAnd: case LLVMOr: case LLVMXor: case LLVMShl: case LLVMLShr: case LLVMAShr:
 	case LLVMFAdd: case LLVMFSub: case LLVMFMul: case LLVMFDiv: case LLVMFNeg: case LLVMICmp: case LLVMFCmp: case LLVMSelect:
 	case LLVMTrunc: case LLVMZExt: case LLVMSExt: case LLVMFPTrunc: case LLVMFPExt: case LLVMFPToSI: case LLVMFPToUI: case LLVMSIToFP:
@@ -93,7 +78,7 @@ static uint32_t delay_of(LLVMValueRef v)
 	case LLVMBitCast: case LLVMIntToPtr: case LLVMPtrToInt:
 		return 0;
 	case LLVMCall:
-		return calls(v, "llvm.masked.load") ? 8 : calls(v, "llvm.sqrt") ? 15 : calls(v, "llvm.fma") ? 4 : calls(v, "llvm.fabs") ? 1 : 3;
+		return calls_intrinsic(v, "llvm.masked.load") ? 8 : calls_intrinsic(v, "llvm.sqrt") ? 15 : calls_intrinsic(v, "llvm.fma") ? 4 : calls_intrinsic(v, "llvm.fabs") ? 1 : 3;
 	default:
 		return 1;
 	}
@@ -103,7 +88,7 @@ static uint32_t delay_of(LLVMValueRef v)
 
 static void put_behind(struct block_order *o, uint32_t first, uint32_t second)
 {
-	vec_push(&o->nodes[first].readers, second);
+	o->failed |= !vec_push(&o->nodes[first].readers, second);
 	o->nodes[second].waits_for++;
 }
 
@@ -153,7 +138,7 @@ static void find_accesses(struct block_order *o)
 		if (write != o->count)
 			put_behind(o, write, i);
 		if (kind == KIND_READ) {
-			vec_push(&reads, i);
+			o->failed |= !vec_push(&reads, i);
 			continue;
 		}
 		for (size_t r = 0; r < reads.count; r++)
@@ -185,7 +170,7 @@ static void make_order(struct block_order *o)
 	uint32_t now = 0, done = 0;
 	for (uint32_t i = 0; i < o->count; i++)
 		if (!o->nodes[i].waits_for)
-			vec_push(&waiting, i);
+			o->failed |= !vec_push(&waiting, i);
 	while (waiting.count) {
 		size_t best = waiting.count;
 		uint32_t soonest = UINT32_MAX;
@@ -211,7 +196,7 @@ static void make_order(struct block_order *o)
 			uint32_t ready = now + o->nodes[i].delay * TICKS;
 			reader->ready = ready > reader->ready ? ready : reader->ready;
 			if (!--reader->waits_for)
-				vec_push(&waiting, (uint32_t)(reader - o->nodes));
+				o->failed |= !vec_push(&waiting, (uint32_t)(reader - o->nodes));
 		}
 	}
 	vec_fini(&waiting);
@@ -287,12 +272,13 @@ static void order_block(struct block_order *o, LLVMModuleRef module)
 	while (from && LLVMIsAPHINode(from))
 		from = LLVMGetNextInstruction(from);
 	o->count = 0;
+	o->failed = false;
 	if (from && LLVMGetBasicBlockTerminator(o->block) && find_nodes(o, from)) {
 		find_values(o);
 		find_accesses(o);
 		find_heights(o);
 		make_order(o);
-		if (most_live(o) <= MOST_LIVE && time_of(o, o->made) < time_of(o, o->old) / 8 * 7)
+		if (!o->failed && most_live(o) <= MOST_LIVE && time_of(o, o->made) < time_of(o, o->old) / 8 * 7)
 			move_all(o, module);
 	}
 	for (uint32_t i = 0; i < o->count; i++)

@@ -142,7 +142,8 @@ LLVMValueRef local_window(struct emitter *e); /* i64 piece: where each lane's ow
 struct address emit_address(struct emitter *e, const struct ptx_operand *op, enum ptx_space space, unsigned access_bytes);
 /* The same for load_lanes() and store_lanes() alone, which know of lanes that are side by side in another order. */
 struct address emit_address_in_any_order(struct emitter *e, const struct ptx_operand *op, enum ptx_space space, unsigned access_bytes);
-/* Memory of `address` as a piece of `lane` values; masked lanes are not touched and read as 0. `volatile_` also orders. */
+/* Memory of `address` as a piece of `lane` values. Lanes that take no part read anything, and write nothing, or in memory of the block's own
+ * what is there. `is_volatile` also orders. */
 LLVMValueRef load_lanes(struct emitter *e, struct address address, LLVMTypeRef lane, bool is_volatile);
 void store_lanes(struct emitter *e, struct address address, LLVMValueRef value, bool is_volatile);
 

@@ -98,9 +98,9 @@ static unsigned words_of(LLVMTypeRef type)
 	}
 }
 
-static bool calls(LLVMValueRef inst, const char *intrinsic)
+bool calls_intrinsic(LLVMValueRef inst, const char *name)
 {
-	return LLVMIsACallInst(inst) && LLVMGetIntrinsicID(LLVMGetCalledValue(inst)) == LLVMLookupIntrinsicID(intrinsic, strlen(intrinsic));
+	return LLVMIsACallInst(inst) && LLVMGetIntrinsicID(LLVMGetCalledValue(inst)) == LLVMLookupIntrinsicID(name, strlen(name));
 }
 
 bool as_shared_access(LLVMValueRef root, LLVMValueRef inst, struct shared_access *out)
@@ -114,8 +114,8 @@ bool as_shared_access(LLVMValueRef root, LLVMValueRef inst, struct shared_access
 		out->value = LLVMIsAStoreInst(inst) ? LLVMGetOperand(inst, 0) : NULL;
 		pointer = LLVMGetOperand(inst, out->value ? 1 : 0);
 		out->align = LLVMGetAlignment(inst);
-	} else if (calls(inst, "llvm.masked.load") || calls(inst, "llvm.masked.store")) {
-		unsigned is_store = calls(inst, "llvm.masked.store");
+	} else if (calls_intrinsic(inst, "llvm.masked.load") || calls_intrinsic(inst, "llvm.masked.store")) {
+		unsigned is_store = calls_intrinsic(inst, "llvm.masked.store");
 		out->value = is_store ? LLVMGetOperand(inst, 0) : NULL;
 		out->passthrough = is_store ? NULL : LLVMGetOperand(inst, 3);
 		pointer = LLVMGetOperand(inst, is_store);
@@ -135,7 +135,7 @@ bool as_shared_access(LLVMValueRef root, LLVMValueRef inst, struct shared_access
 	return out->words && out->words <= 4 * MAX_WIDTH && !(offset % 4);
 }
 
-static bool is_pure_call(LLVMValueRef inst)
+bool is_pure_call(LLVMValueRef inst)
 {
 	unsigned kind = LLVMGetEnumAttributeKindForName("memory", 6);
 	LLVMValueRef callee = LLVMGetCalledValue(inst);
@@ -170,7 +170,7 @@ bool is_apart_from_shared(LLVMValueRef inst)
 {
 	LLVMValueRef function = LLVMGetBasicBlockParent(LLVMGetInstructionParent(inst)), block = LLVMGetParam(function, 0), base;
 	int64_t offset;
-	if (calls(inst, "llvm.prefetch"))
+	if (calls_intrinsic(inst, "llvm.prefetch"))
 		return true;
 	if (!LLVMIsALoadInst(inst) && !LLVMIsAStoreInst(inst))
 		return false;

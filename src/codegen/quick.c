@@ -19,20 +19,10 @@ static LLVMValueRef number(struct emitter *e, unsigned bits, uint64_t value)
 	return LLVMConstInt(int_of(e, bits), value, false);
 }
 
-static unsigned bytes_of(LLVMTypeRef lane)
-{
-	switch (LLVMGetTypeKind(lane)) {
-	case LLVMIntegerTypeKind: return LLVMGetIntTypeWidth(lane) / 8;
-	case LLVMFloatTypeKind: return 4;
-	case LLVMDoubleTypeKind: return 8;
-	default: return 0;
-	}
-}
-
 bool quick_accesses(struct emitter *e, struct address address, LLVMTypeRef lane)
 {
 	bool known = e->mask && LLVMIsConstant(e->mask);
-	return is_quick(e) && e->w == e->width && e->w > 1 && !known && address.kind != ADDRESS_ONE && (bytes_of(lane) == 4 || bytes_of(lane) == 8);
+	return is_quick(e) && e->w == e->width && e->w > 1 && !known && address.kind != ADDRESS_ONE && (type_bytes(lane) == 4 || type_bytes(lane) == 8);
 }
 
 /* Where lane i reads or writes: the scratch place where it takes no part. */
@@ -76,9 +66,9 @@ static LLVMValueRef access_lanes(struct emitter *e, struct address address, LLVM
 	LLVMTypeRef type = LLVMVectorType(lane, e->w), pointer = LLVMTypeOf(address.pointer);
 	LLVMTypeRef types[PARAMETERS] = { pointer, int_of(e, 64), int_of(e, 32), LLVMTypeOf(e->state->scratch), type };
 	LLVMTypeRef function_type = LLVMFunctionType(value ? LLVMVoidTypeInContext(e->context) : type, types, value ? PARAMETERS : VALUE, false);
-	unsigned align = address.align < bytes_of(lane) ? address.align : bytes_of(lane);
+	unsigned align = address.align < type_bytes(lane) ? address.align : type_bytes(lane);
 	char name[64];
-	snprintf(name, sizeof name, "%s.%s.%u.%u", value ? "store" : "load", address.kind == ADDRESS_LANES ? "lanes" : "strided", bytes_of(lane), align);
+	snprintf(name, sizeof name, "%s.%s.%u.%u", value ? "store" : "load", address.kind == ADDRESS_LANES ? "lanes" : "strided", type_bytes(lane), align);
 	LLVMValueRef function = LLVMGetNamedFunction(e->module, name);
 	if (!function) {
 		LLVMBasicBlockRef at = LLVMGetInsertBlock(e->b);
@@ -94,12 +84,12 @@ static LLVMValueRef access_lanes(struct emitter *e, struct address address, LLVM
 
 LLVMValueRef quick_load(struct emitter *e, struct address address, LLVMTypeRef lane)
 {
-	LLVMValueRef v = access_lanes(e, address, int_of(e, 8 * bytes_of(lane)), NULL);
+	LLVMValueRef v = access_lanes(e, address, int_of(e, 8 * type_bytes(lane)), NULL);
 	return LLVMBuildBitCast(e->b, v, LLVMVectorType(lane, e->w), "");
 }
 
 void quick_store(struct emitter *e, struct address address, LLVMValueRef value)
 {
-	LLVMTypeRef lane = int_of(e, 8 * bytes_of(LLVMGetElementType(LLVMTypeOf(value))));
+	LLVMTypeRef lane = int_of(e, 8 * type_bytes(LLVMGetElementType(LLVMTypeOf(value))));
 	access_lanes(e, address, lane, LLVMBuildBitCast(e->b, value, LLVMVectorType(lane, e->w), ""));
 }

@@ -1,4 +1,4 @@
-/* Straight code that works on shared memory at places known when compiled: what forward.c and order.c have in common. */
+/* Straight code, after LLVM's passes: what forward.c, order.c and chains.c have in common. */
 #ifndef DRAGOMAN_STRAIGHT_H
 #define DRAGOMAN_STRAIGHT_H
 
@@ -20,6 +20,9 @@ bool as_shared_access(LLVMValueRef root, LLVMValueRef inst, struct shared_access
 bool touches_no_memory(LLVMValueRef inst); /* nor has it any other effect */
 /* A load from what no program writes while the block runs, or an access to the function's own stack. */
 bool is_apart_from_shared(LLVMValueRef inst);
+
+bool calls_intrinsic(LLVMValueRef inst, const char *name);
+bool is_pure_call(LLVMValueRef call); /* of an intrinsic that reads and writes no memory */
 
 /* order.c */
 void order_straight_code(LLVMValueRef root, LLVMBasicBlockRef block, struct arena *arena);

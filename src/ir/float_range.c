@@ -64,23 +64,9 @@ static range size_of(range a)
 	return (range){ a.low > 0 ? a.low : a.high < 0 ? -a.high : 0, fmax(fabs(a.low), fabs(a.high)) };
 }
 
-/* IR_NONE where it is no register. */
 static uint32_t used(const struct ir_inst *inst, unsigned index)
 {
-	for (unsigned u = 0; u < inst->use_count; u++)
-		if (inst->uses[u].operand == &inst->ptx->operands[index])
-			return inst->uses[u].value;
-	return IR_NONE;
-}
-
-/* The PTX instruction that alone makes a value, for all lanes; NULL: there is none. */
-static const struct ir_inst *maker(const struct ir_func *func, uint32_t value)
-{
-	const struct ir_value *v = value == IR_NONE ? NULL : &func->values.data[value];
-	if (!v || v->block == IR_NONE || v->inst == IR_NONE)
-		return NULL;
-	const struct ir_inst *inst = &func->blocks.data[v->block].insts.data[v->inst];
-	return inst->op == IR_PTX && inst->def_count == 1 && !inst->ptx->guard && inst->defs[0].old == IR_NONE ? inst : NULL;
+	return ir_used_value(inst, &inst->ptx->operands[index]);
 }
 
 static bool is_float_form(const struct ir_inst *inst, enum isa_opcode opcode)
@@ -221,7 +207,7 @@ static range value_range(const struct ir_func *func, uint32_t value, unsigned *b
 {
 	if (value == IR_NONE) /* undefined: reads as 0 */
 		return (range){ 0, 0 };
-	const struct ir_inst *inst = *budget ? maker(func, value) : NULL;
+	const struct ir_inst *inst = *budget ? ir_maker(func, value) : NULL;
 	if (!inst)
 		return anything;
 	const struct ptx_form *form = inst->ptx->form;
@@ -276,12 +262,12 @@ bool ir_is_limit(const struct ir_func *func, const struct ir_inst *inst, double 
 	if (!is_float_form(inst, OP_selp) || inst->ptx->operands[3].negated)
 		return false;
 	uint32_t x = used(inst, 2);
-	const struct ir_inst *sign = maker(func, used(inst, 1)), *compare = maker(func, used(inst, 3));
+	const struct ir_inst *sign = ir_maker(func, used(inst, 1)), *compare = ir_maker(func, used(inst, 3));
 	if (x == IR_NONE || !is_float_form(sign, OP_copysign) || used(sign, 1) != x || !is_constant(func, sign, 2, limit) || !(*limit > 0))
 		return false;
 	if (!is_float_form(compare, OP_setp) || compare->ptx->operand_count != 3 || !ptx_has(compare->ptx->form, MOD_gt) ||
 	    !is_constant(func, compare, 2, &other) || other != *limit)
 		return false;
-	const struct ir_inst *size = maker(func, used(compare, 1));
+	const struct ir_inst *size = ir_maker(func, used(compare, 1));
 	return is_float_form(size, OP_abs) && used(size, 1) == x;
 }

@@ -211,6 +211,9 @@ void ir_destroy(struct ir_func *func); /* what is not the arena's */
 void ir_find_order(struct ir_func *func);   /* order, loops, idom, ipdom; drops unreachable blocks */
 bool ir_dominates(const struct ir_func *func, uint32_t a, uint32_t b); /* does block a block b? */
 bool ir_is_outside(const struct ir_func *func, const struct ir_loop *loop, uint32_t value); /* is it made outside of the loop? */
+/* The PTX instruction that alone makes a value, for all lanes; NULL: there is none. */
+const struct ir_inst *ir_maker(const struct ir_func *func, uint32_t value);
+uint32_t ir_used_value(const struct ir_inst *inst, const struct ptx_operand *op); /* IR_NONE where it is no register */
 void ir_build_ssa(struct ir_func *func, uint32_t variable_count, const enum ptx_type *variable_types);
 void ir_undo_ssa(struct ir_func *func);     /* back to variables: blocks may be changed, ir_find_order() and ir_build_ssa() follow */
 /* known[]: values that follow from numbers of threads and from what is the same in all lanes, by nothing but arithmetic. */

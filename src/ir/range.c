@@ -74,23 +74,6 @@ void ir_shape_min_max(const struct ptx_form *form, bool max, struct ir_shape a, 
 
 /* ---- counters -------------------------------------------------------------------------------------------------------- */
 
-static const struct ir_inst *definition(const struct ir_func *func, uint32_t value)
-{
-	const struct ir_value *v = value == IR_NONE ? NULL : &func->values.data[value];
-	if (!v || v->block == IR_NONE || v->inst == IR_NONE)
-		return NULL;
-	const struct ir_inst *inst = &func->blocks.data[v->block].insts.data[v->inst];
-	return inst->op == IR_PTX && inst->def_count == 1 && inst->defs[0].old == IR_NONE && !inst->ptx->guard ? inst : NULL;
-}
-
-static uint32_t used_value(const struct ir_inst *inst, const struct ptx_operand *op)
-{
-	for (unsigned i = 0; i < inst->use_count; i++)
-		if (inst->uses[i].operand == op)
-			return inst->uses[i].value;
-	return IR_NONE;
-}
-
 /* An operand's range: of an immediate, or of a register. */
 static bool operand_range(const struct ir_func *func, const struct ir_inst *inst, const struct ptx_operand *op, unsigned bits, int64_t *low,
 			  int64_t *high)
@@ -99,7 +82,7 @@ static bool operand_range(const struct ir_func *func, const struct ir_inst *inst
 		*low = *high = (int64_t)(op->bits << (64 - bits)) >> (64 - bits);
 		return true;
 	}
-	uint32_t value = op->kind == PTX_OP_REGISTER ? used_value(inst, op) : IR_NONE;
+	uint32_t value = op->kind == PTX_OP_REGISTER ? ir_used_value(inst, op) : IR_NONE;
 	if (value == IR_NONE)
 		return false;
 	*low = func->values.data[value].shape.low;
@@ -114,7 +97,7 @@ static bool is_counter_plus(const struct ir_func *func, uint32_t value, uint32_t
 	for (unsigned step = 0; step < MOST_STEPS; step++) {
 		if (value == phi)
 			return true;
-		const struct ir_inst *inst = definition(func, value);
+		const struct ir_inst *inst = ir_maker(func, value);
 		const struct ptx_form *form = inst ? inst->ptx->form : NULL;
 		if (!inst || !is_integer(form->types[0]) || ptx_type_bits(form->types[0]) != bits || inst->ptx->operands[1].kind != PTX_OP_REGISTER)
 			return false;
@@ -126,7 +109,7 @@ static bool is_counter_plus(const struct ir_func *func, uint32_t value, uint32_t
 		} else if (form->row->opcode_id != OP_mov) {
 			return false;
 		}
-		value = used_value(inst, &inst->ptx->operands[1]);
+		value = ir_used_value(inst, &inst->ptx->operands[1]);
 	}
 	return false;
 }
@@ -135,14 +118,14 @@ static bool is_counter_plus(const struct ir_func *func, uint32_t value, uint32_t
 static bool find_bound(const struct ir_func *func, const struct ir_block *latch, bool on_true, uint32_t phi, unsigned bits, bool *is_signed,
 		       int64_t *offset, int64_t *bound)
 {
-	const struct ir_inst *inst = definition(func, latch->condition);
+	const struct ir_inst *inst = ir_maker(func, latch->condition);
 	enum order order;
 	int64_t low, high;
 	if (!inst || inst->ptx->form->row->opcode_id != OP_setp || inst->ptx->operand_count != 3 || !is_integer(inst->ptx->form->types[0]) ||
 	    ptx_type_bits(inst->ptx->form->types[0]) != bits || !find_order(inst->ptx->form, &order))
 		return false;
 	const struct ptx_operand *a = &inst->ptx->operands[1];
-	if (a->kind != PTX_OP_REGISTER || !is_counter_plus(func, used_value(inst, a), phi, bits, offset) ||
+	if (a->kind != PTX_OP_REGISTER || !is_counter_plus(func, ir_used_value(inst, a), phi, bits, offset) ||
 	    !operand_range(func, inst, &inst->ptx->operands[2], bits, &low, &high))
 		return false;
 	*is_signed = inst->ptx->form->types[0] == PTX_S32 || inst->ptx->form->types[0] == PTX_S64;

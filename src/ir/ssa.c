@@ -365,3 +365,22 @@ void ir_undo_ssa(struct ir_func *func)
 	}
 	func->values.count = 0;
 }
+
+/* ---- for those that read it ---------------------------------------------------------------------------------------------- */
+
+const struct ir_inst *ir_maker(const struct ir_func *func, uint32_t value)
+{
+	const struct ir_value *v = value == IR_NONE ? NULL : &func->values.data[value];
+	if (!v || v->block == IR_NONE || v->inst == IR_NONE)
+		return NULL;
+	const struct ir_inst *inst = &func->blocks.data[v->block].insts.data[v->inst];
+	return inst->op == IR_PTX && inst->def_count == 1 && inst->defs[0].old == IR_NONE && !inst->ptx->guard ? inst : NULL;
+}
+
+uint32_t ir_used_value(const struct ir_inst *inst, const struct ptx_operand *op)
+{
+	for (unsigned i = 0; i < inst->use_count; i++)
+		if (inst->uses[i].operand == op)
+			return inst->uses[i].value;
+	return IR_NONE;
+}

@@ -205,14 +205,6 @@ static struct ir_shape join(struct ir_shape a, struct ir_shape b)
 	return s;
 }
 
-static uint32_t use_of(const struct ir_inst *inst, const struct ptx_operand *op)
-{
-	for (unsigned i = 0; i < inst->use_count; i++)
-		if (inst->uses[i].operand == op)
-			return inst->uses[i].value;
-	return IR_NONE;
-}
-
 static uint64_t local_stride(const struct ir_func *func)
 {
 	return align_up(func->local_bytes, 16);
@@ -222,7 +214,7 @@ static struct ir_shape operand_shape(const struct ir_func *func, const struct ir
 {
 	switch (op->kind) {
 	case PTX_OP_REGISTER:
-		return value_shape(func, use_of(inst, op));
+		return value_shape(func, ir_used_value(inst, op));
 	case PTX_OP_IMMEDIATE: {
 		int64_t v = (int64_t)op->bits;
 		if (bits < 64)
@@ -379,8 +371,8 @@ static struct ir_shape shape_converted(const struct ptx_form *form, struct ir_sh
 	return shape_widened(a, ptx_type_bits(from), type_is_signed(from), lanes);
 }
 
-/* cvta.local adds the thread's own window, cvta.to.local takes it away. */
-/* Windows are anywhere: of the number that comes out nothing is known but how it differs from lane to lane. */
+/* cvta.local adds the thread's own window, cvta.to.local takes it away; cvta.shared the block's. Windows are anywhere: of the number that comes
+ * out nothing is known but how it differs from lane to lane. */
 static struct ir_shape shape_cvta(const struct ir_func *func, const struct ptx_form *form, struct ir_shape a)
 {
 	if (form->space != PTX_SPACE_LOCAL && form->space != PTX_SPACE_SHARED && form->space != PTX_SPACE_SHARED_CLUSTER)

@@ -35,9 +35,10 @@ static void note_mapping(void *base, uint64_t size)
 	struct mapping mapping = { (uintptr_t)base, size };
 	pthread_mutex_lock(&lock);
 	size_t at = count_until_locked(mapping.base);
-	vec_push(&mappings, mapping);
-	memmove(&mappings.data[at + 1], &mappings.data[at], (mappings.count - 1 - at) * sizeof mapping);
-	mappings.data[at] = mapping;
+	if (vec_push(&mappings, mapping)) { /* else HIP refuses what goes over its end */
+		memmove(&mappings.data[at + 1], &mappings.data[at], (mappings.count - 1 - at) * sizeof mapping);
+		mappings.data[at] = mapping;
+	}
 	atomic_store(&mapping_count, mappings.count);
 	pthread_mutex_unlock(&lock);
 }

@@ -182,7 +182,6 @@ struct launch {
 	const struct kernel_variant *variant;
 	uint64_t blocks, chunk;           /* chunk: blocks an item */
 	uint64_t share;                   /* what chunk is where the workers share the launch */
-	uint64_t begun_ns, took_ns;       /* of a list's: when it began, and how long it took the last time (0: not known) */
 	uint32_t cluster_blocks;          /* begun together; 1 without clusters */
 	bool concurrent;                  /* blocks make progress together */
 	bool brief;                       /* as such launches took the last time: no more than sharing it costs */

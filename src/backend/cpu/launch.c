@@ -338,13 +338,11 @@ uint32_t cpu_launch_run_item(struct worker *worker, struct command *command, uin
 		return 1;
 	if (launch->concurrent)
 		return run_together(worker, command, begin, end);
-	if (command->list || item) { /* a list's launches have times of their own: cpu_launch_next() */
-		run_plain(worker, launch, begin, end);
-		return 1;
-	}
-	uint64_t start = clock_ns();
+	bool matters = !item && (!command->list || launch->blocks > launch->share); /* who runs it, or with whom */
+	uint64_t start = matters ? clock_ns() : 0;
 	run_plain(worker, launch, begin, end);
-	note_time(launch->variant, clock_ns() - start, end - begin);
+	if (matters)
+		note_time(launch->variant, clock_ns() - start, end - begin);
 	return 1;
 }
 

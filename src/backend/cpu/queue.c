@@ -13,7 +13,7 @@ enum {
 	DEEP = 1024,               /* launches not done yet: whoever wants to add more helps first, as with CUDA's queues */
 	WAIT_SPIN_NS = 50000,      /* for the last items, which others run */
 	NOT_WORTH_SHARING_NS = 3000, /* a launch that took no longer the last time is one worker's, or the caller's: sharing it costs more */
-	NOT_WORTH_WAKING_NS = 20000,
+	NOT_WORTH_WAKING_NS = 20000, /* the caller's, where all workers sleep: it is over before one is awake */
 	BLOCKED_SPIN_NS = 2000     /* for a queue that waits for another or for a host function */
 };
 
@@ -150,11 +150,11 @@ static bool wait_is_over_locked(struct device_queue *queue)
 	return over;
 }
 
-static void launch_end(struct launch *launch, struct device *device)
+/* Are all its blocks to take no longer than that, one after the other, as the kernel's blocks did before? */
+static bool is_brief(const struct launch *launch, unsigned nanoseconds)
 {
-	if (launch->begun_ns)
-		launch->took_ns = clock_ns() - launch->begun_ns;
-	cpu_launch_finish(launch, device);
+	uint64_t each = atomic_load_explicit(&launch->variant->block_time, memory_order_relaxed);
+	return each && !launch->concurrent && launch->blocks <= 16 * (uint64_t)nanoseconds / each;
 }
 
 /* The command does the launch next. */
@@ -171,16 +171,10 @@ static void command_begin(struct command *command, struct launch *launch, struct
 		memset(&launch->workspace, 0, sizeof launch->workspace);
 		launch->workspace.size = sizeof launch->workspace;
 	}
-	launch->chunk = launch->share;
+	if (command->list)
+		launch->brief = is_brief(launch, NOT_WORTH_SHARING_NS);
+	launch->chunk = launch->brief ? launch->blocks : launch->share;
 	atomic_store_explicit(&launch->children, NULL, memory_order_relaxed);
-	launch->begun_ns = 0;
-	if (!command->list && launch->brief)
-		launch->chunk = launch->blocks;
-	if (command->list && launch->blocks > launch->share && launch->blocks < UINT32_MAX && !launch->concurrent) {
-		launch->begun_ns = clock_ns();
-		if (launch->took_ns && launch->took_ns < NOT_WORTH_SHARING_NS)
-			launch->chunk = launch->blocks;
-	}
 	command->launch = launch;
 	command->items = (uint32_t)((launch->blocks + launch->chunk - 1) / launch->chunk);
 	atomic_store_explicit(&command->waits, launch->concurrent, memory_order_relaxed);
@@ -293,7 +287,7 @@ void cpu_queue_advance(struct device_queue *queue)
 	atomic_fetch_add(&queue->references, 1);
 	struct command *command = queue->head, *more_to_do = NULL;
 	if (command->kind == COMMAND_LAUNCH) {
-		launch_end(command->launch, device);
+		cpu_launch_finish(command->launch, device);
 		more_to_do = follow_up(queue, command);
 	}
 	bool was_published = for_workers(command->kind);
@@ -524,15 +518,12 @@ static int launch_init(struct launch *launch, struct device *device, struct devi
 	launch->kernel = kernel;
 	launch->blocks = blocks;
 	launch->cluster_blocks = cluster_blocks;
-	launch->took_ns = 0;
 	if (!set_parameters(launch, config, &launch->variant->common.info))
 		return STATUS_OUT_OF_MEMORY;
 	set_abi(launch, device, config, kernel);
 	set_share(launch, device, threads);
-	uint64_t each = atomic_load_explicit(&launch->variant->block_time, memory_order_relaxed);
-	/* What takes longer may still be over before a worker that sleeps is awake. */
-	unsigned limit = atomic_load_explicit(&device->pool.spinning, memory_order_relaxed) ? NOT_WORTH_SHARING_NS : NOT_WORTH_WAKING_NS;
-	launch->brief = each && !launch->concurrent && blocks <= 16 * limit / each;
+	bool awake = atomic_load_explicit(&device->pool.spinning, memory_order_relaxed);
+	launch->brief = is_brief(launch, awake ? NOT_WORTH_SHARING_NS : NOT_WORTH_WAKING_NS);
 	return STATUS_SUCCESS;
 }
 
@@ -543,7 +534,7 @@ bool cpu_launch_next(struct command *command)
 		return false;
 	if (atomic_load_explicit(&command->launch->children, memory_order_relaxed))
 		return false; /* they come first: follow_up() */
-	launch_end(command->launch, list->device);
+	cpu_launch_finish(command->launch, list->device);
 	command_begin(command, command->launch + 1, list->device);
 	return true;
 }
