@@ -90,15 +90,17 @@ static bool print_code(const struct program_info *info, bool kernels)
 	unsigned number = 0;
 	for (uint32_t unit = 0; unit < info->code.unit_count; unit++)
 		number += print_unit(info, unit, number + 1, kernels);
-	if (!number && !info->damage.status)
+	if (!number && !info->damage.status && !info->cut_off)
 		printf("  no device code\n");
+	if (info->cut_off)
+		printf("  damaged: it is cut off: a part of it lies behind the file's end\n");
 	if (info->damage.status)
 		printf("  damaged: %s\n", info->damage.message);
 	judge_code(info, &lines);
 	char *rest = lines.data, *line;
 	while (rest && (line = strsep(&rest, "\n")) && *line)
 		printf("  cannot run: %s\n", line);
-	bool sound = !lines.count && !info->damage.status;
+	bool sound = !lines.count && !info->damage.status && !info->cut_off;
 	text_fini(&lines);
 	return sound;
 }

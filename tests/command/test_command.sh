@@ -200,6 +200,8 @@ check 'run: other architecture' 126 '' "dragoman: cannot run ./riscv: it is for 
 head -c 3000 "$(command -v sh)" >cut
 chmod +x cut
 check 'run: cut off' 126 '' "dragoman: cannot run ./cut: it is cut off: a part of it lies behind the file's end" dragoman run ./cut
+check 'scan: cut off' 1 "cut: program for $host
+  damaged: it is cut off: a part of it lies behind the file's end" '' dragoman scan cut
 check 'run: library not provided' 127 '' \
 	'dragoman: ./wants_blas needs libcublas.so.99, which Dragoman does not provide and nobody else has here' \
 	dragoman run ./wants_blas
