@@ -2,7 +2,8 @@
  *
  * Without TUNED, as a port of the kernel comes out: what a thread did is the body of a loop, which OpenMP distributes, and where threads
  * of a block worked together, what they made is made in one loop. With TUNED, what a programmer who knows the machine adds: sums that
- * may be made in another order (omp simd), the order of loops that vectorises. Rows that TUNED changes are listed in scripts/bench. */
+ * may be made in another order (omp simd), the order of loops that vectorises, another algorithm (radix_sort). Rows that TUNED changes
+ * are listed in scripts/bench. */
 #define _GNU_SOURCE
 #include "../rows.h"
 
@@ -263,19 +264,44 @@ static void scan(const int *restrict in, int *restrict out)
 	}
 }
 
+#ifdef TUNED
 /* By counting: the order of equal keys cannot be told. */
+static void sort_piece(const int *restrict in, int *restrict out)
+{
+	int places[(1 << RADIX_BITS) + 1] = { 0 };
+	for (int i = 0; i < 512; i++)
+		places[in[i] + 1]++;
+	for (int i = 0; i < 1 << RADIX_BITS; i++)
+		places[i + 1] += places[i];
+	for (int i = 0; i < 512; i++)
+		out[places[in[i]]++] = in[i];
+}
+#else
+/* Split by one bit after the other, as the kernel does. */
+static void sort_piece(const int *restrict in, int *restrict out)
+{
+	int keys[512], split[512];
+	memcpy(keys, in, sizeof keys);
+	for (int bit = 0; bit < RADIX_BITS; bit++) {
+		int zeros = 0, before = 0;
+		for (int i = 0; i < 512; i++)
+			zeros += !(keys[i] >> bit & 1);
+		for (int i = 0; i < 512; i++) {
+			int one = keys[i] >> bit & 1;
+			split[one ? zeros + i - before : before] = keys[i];
+			before += !one;
+		}
+		memcpy(keys, split, sizeof keys);
+	}
+	memcpy(out, keys, sizeof keys);
+}
+#endif
+
 static void radix_sort(const int *restrict in, int *restrict out)
 {
 #pragma omp parallel for schedule(static)
-	for (int start = 0; start < SORT_N; start += 512) {
-		int places[(1 << RADIX_BITS) + 1] = { 0 };
-		for (int i = start; i < start + 512; i++)
-			places[in[i] + 1]++;
-		for (int i = 0; i < 1 << RADIX_BITS; i++)
-			places[i + 1] += places[i];
-		for (int i = start; i < start + 512; i++)
-			out[start + places[in[i]]++] = in[i];
-	}
+	for (int start = 0; start < SORT_N; start += 512)
+		sort_piece(&in[start], &out[start]);
 }
 
 static void convolution(const float *restrict in, const float *restrict filter, float *restrict out)
