@@ -51,14 +51,14 @@ enum {
 };
 
 enum row_id {
-	ROW_LAUNCH_OVERHEAD, ROW_LAUNCH_QUEUED, ROW_LAUNCH_AFTER_IDLE, /* the others are kernels that do something */
+	ROW_LAUNCH_OVERHEAD, ROW_LAUNCH_QUEUED, ROW_LAUNCH_AFTER_WORK, ROW_LAUNCH_AFTER_IDLE, /* the others are kernels that do something */
 	ROW_TRIAD, ROW_SAXPY, ROW_STENCIL, ROW_TRANSPOSE, ROW_MATMUL, ROW_SGEMM_TILED, ROW_SGEMM_TILED_32,
 	ROW_NBODY, ROW_MANDELBROT, ROW_BLACK_SCHOLES, ROW_WARP_REDUCE, ROW_BLOCK_REDUCE, ROW_HISTOGRAM, ROW_BITONIC, ROW_SPMV, ROW_BFS,
 	ROW_NBODY_DOUBLE, ROW_FFT, ROW_SCAN, ROW_RADIX_SORT, ROW_CONVOLUTION, ROW_SOFTMAX, ROW_LAYER_NORM, ROW_ATTENTION,
 	ROW_SGEMM_WMMA, ROW_COUNT
 };
 
-static const char *const row_names[ROW_COUNT] = { "launch_overhead", "launch_queued", "launch_after_idle", "triad", "saxpy", "stencil", "transpose", "matmul",
+static const char *const row_names[ROW_COUNT] = { "launch_overhead", "launch_queued", "launch_after_work", "launch_after_idle", "triad", "saxpy", "stencil", "transpose", "matmul",
 	"sgemm_tiled", "sgemm_tiled_32", "nbody", "mandelbrot", "black_scholes", "warp_reduce", "block_reduce", "histogram",
 	"bitonic", "spmv", "bfs", "nbody_double", "fft", "scan", "radix_sort", "convolution", "softmax", "layer_norm", "attention", "sgemm_wmma" };
 
@@ -129,6 +129,7 @@ static int row_open(struct row *row, const char *name)
 	switch (id) {
 	case ROW_LAUNCH_OVERHEAD:
 	case ROW_LAUNCH_QUEUED:
+	case ROW_LAUNCH_AFTER_WORK:
 	case ROW_LAUNCH_AFTER_IDLE:
 		row->results = 0;
 		return 1;
@@ -260,11 +261,24 @@ static int row_open(struct row *row, const char *name)
 	return 0;
 }
 
-enum { ROW_MOST_RUNS = 2001 };
+enum { ROW_MOST_RUNS = 2001, ROW_PAUSE_MS = 20 };
 
 static int row_runs(const struct row *row)
 {
-	return row->id == ROW_LAUNCH_OVERHEAD ? ROW_MOST_RUNS : row->id == ROW_LAUNCH_AFTER_IDLE ? 101 : row->id == ROW_LAUNCH_QUEUED ? 21 : ROW_RUNS;
+	switch (row->id) {
+	case ROW_LAUNCH_OVERHEAD: return ROW_MOST_RUNS;
+	case ROW_LAUNCH_QUEUED: return 21;
+	case ROW_LAUNCH_AFTER_WORK:
+	case ROW_LAUNCH_AFTER_IDLE: return 101;
+	default: return ROW_RUNS;
+	}
+}
+
+static double row_now(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
 }
 
 /* How often it is launched before it is waited for; the time printed is for one of them. */
@@ -273,12 +287,14 @@ static int row_repeats(const struct row *row)
 	return row->id == ROW_LAUNCH_QUEUED ? 1000 : 1;
 }
 
-/* What comes before the clock is looked at. */
+/* What comes before the clock is looked at: a pause in which workers go to sleep, and the host does too or does not. */
 static void row_pause(const struct row *row)
 {
-	struct timespec pause = { 0, 20000000 };
+	struct timespec pause = { 0, ROW_PAUSE_MS * 1000000 };
 	if (row->id == ROW_LAUNCH_AFTER_IDLE)
 		nanosleep(&pause, NULL);
+	for (double end = row_now() + ROW_PAUSE_MS; row->id == ROW_LAUNCH_AFTER_WORK && row_now() < end;)
+		continue;
 }
 
 static void row_close(struct row *row)
@@ -303,13 +319,6 @@ static double row_checksum(const struct row *row)
 		sum += part / (double)count;
 	}
 	return sum;
-}
-
-static double row_now(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
 }
 
 static int row_compare(const void *a, const void *b)

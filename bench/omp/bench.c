@@ -401,6 +401,7 @@ static void run(const struct row *row)
 	switch (row->id) {
 	case ROW_LAUNCH_OVERHEAD:
 	case ROW_LAUNCH_QUEUED:
+	case ROW_LAUNCH_AFTER_WORK:
 	case ROW_LAUNCH_AFTER_IDLE: nothing(); break;
 	case ROW_TRIAD: triad(d[0], d[1], d[2]); break;
 	case ROW_SAXPY: saxpy(d[0], d[1]); break;

@@ -20,6 +20,7 @@ static const struct {
 } shapes[ROW_COUNT] = {
 	[ROW_LAUNCH_OVERHEAD] = { { 32, 1 }, { 32, 1 } },
 	[ROW_LAUNCH_QUEUED] = { { 32, 1 }, { 32, 1 } },
+	[ROW_LAUNCH_AFTER_WORK] = { { 32, 1 }, { 32, 1 } },
 	[ROW_LAUNCH_AFTER_IDLE] = { { 32, 1 }, { 32, 1 } },
 	[ROW_TRIAD] = { { STREAM_N, 1 }, { 256, 1 } },
 	[ROW_SAXPY] = { { STREAM_N, 1 }, { 256, 1 } },
