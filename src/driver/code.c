@@ -182,7 +182,10 @@ static CUresult parse_units(struct code *code, struct jit_log *log)
 	if (!count && !status)
 		status = api_error(CUDA_ERROR_NO_BINARY_FOR_GPU, "there is nothing in it but NVIDIA's cudadevrt, which is not needed");
 	for (uint32_t i = 0; i < count && !status; i++) {
-		units[i] = ptx_parse(code->choice.units[i].text, code->choice.units[i].length, "PTX", &diagnostic);
+		const char *text = code->choice.units[i].text;
+		size_t length = code->choice.units[i].length;
+
+		units[i] = count == 1 ? sizes_parse(code, text, length, &diagnostic) : ptx_parse(text, length, "PTX", &diagnostic);
 		if (!units[i])
 			status = parse_failed(code, log, &diagnostic);
 	}
@@ -253,6 +256,7 @@ void code_drop(struct code *code)
 	fatbin_choice_fini(&code->choice);
 	if (code->ptx)
 		ptx_destroy(code->ptx);
+	free(code->sizes);
 	free(code->message);
 	pthread_mutex_destroy(&code->lock);
 	free(code);

@@ -334,7 +334,16 @@ struct code { /* a program's device code, parsed at most once; shared by librari
 	struct fatbin fatbin;      /* while `undecided`: the image stays where it is, and decompressing waits */
 	bool undecided;
 	struct fatbin_choice choice;
+	struct kernel_sizes *sizes; /* by functions' numbers, where `ptx` has heads only (sizes.c) */
 };
+
+struct kernel_sizes {
+	uint32_t shared, local; /* static, bytes */
+	uint32_t registers;     /* 32-bit words that PTX names */
+};
+bool sizes_of(const struct code *code, const struct ptx_function *function, struct kernel_sizes *sizes); /* false: out of memory */
+/* ptx_parse(), or, for what an earlier process has read, ptx_parse_heads(). */
+struct ptx_module *sizes_parse(struct code *code, const char *text, size_t length, struct ptx_diagnostic *diagnostic);
 
 struct jit_log { /* CU_JIT_INFO_LOG_BUFFER and the rest, taken apart; CU_JIT_MAX_REGISTERS too */
 	char *info, *error;

@@ -1,5 +1,5 @@
 /* Functions: what a program may ask of a kernel without running it, and the old calls that shape one.
- * CUDA Driver API 6.22 "Execution Control". The sizes are read off the PTX: nothing is compiled to answer. */
+ * CUDA Driver API 6.22 "Execution Control". The sizes are read off the PTX (sizes.c): nothing is compiled to answer. */
 #define _GNU_SOURCE
 #include "driver/driver.h"
 
@@ -10,68 +10,7 @@
 
 enum { NEVER_SET = -1, REGISTERS_LEAST = 16, REGISTERS_MOST = 255 };
 
-/* ---- sizes, from the PTX -------------------------------------------------------------------------------- */
-
-struct measure {
-	const struct ptx_module *module;
-	uint8_t *functions, *variables; /* seen already */
-	uint32_t shared, local, registers;
-};
-
-static void measure_function(struct measure *measure, const struct ptx_function *function);
-
-static void measure_variable(struct measure *measure, const struct ptx_variable *variable)
-{
-	uint32_t align = variable->align ? variable->align : 1;
-
-	if (variable->unsized)
-		return;
-	if (variable->space == PTX_SPACE_SHARED)
-		measure->shared = (uint32_t)(align_up(measure->shared, align) + variable->size);
-	else if (variable->space == PTX_SPACE_LOCAL)
-		measure->local = (uint32_t)(align_up(measure->local, align) + variable->size);
-}
-
-static void measure_symbol(struct measure *measure, const struct ptx_symbol *symbol)
-{
-	if (symbol->kind == PTX_SYMBOL_FUNCTION) {
-		measure_function(measure, (const struct ptx_function *)symbol);
-	} else if (symbol->kind == PTX_SYMBOL_VARIABLE) {
-		const struct ptx_variable *variable = (const struct ptx_variable *)symbol;
-
-		if (variable->function || variable->space != PTX_SPACE_SHARED || variable->index >= measure->module->variables.count ||
-		    measure->variables[variable->index])
-			return;
-		measure->variables[variable->index] = 1;
-		measure_variable(measure, variable);
-	}
-}
-
-static void measure_operand(struct measure *measure, const struct ptx_operand *operand)
-{
-	if (operand->kind == PTX_OP_SYMBOL && operand->symbol)
-		measure_symbol(measure, operand->symbol);
-	for (unsigned i = 0; i < operand->part_count; i++)
-		measure_operand(measure, &operand->parts[i]);
-}
-
-static void measure_function(struct measure *measure, const struct ptx_function *function)
-{
-	uint32_t words = 0;
-
-	if (function->index >= measure->module->functions.count || measure->functions[function->index])
-		return;
-	measure->functions[function->index] = 1;
-	for (size_t i = 0; i < function->variables.count; i++)
-		measure_variable(measure, function->variables.data[i]);
-	for (size_t i = 0; i < function->registers.count; i++)
-		words += (ptx_type_bits(function->registers.data[i]->type) * function->registers.data[i]->vector + 31) / 32;
-	if (words > measure->registers)
-		measure->registers = words;
-	for (uint32_t i = 0; i < function->instruction_count; i++)
-		for (unsigned k = 0; k < function->instructions[i].operand_count; k++)
-			measure_operand(measure, &function->instructions[i].operands[k]);
-}
+/* ---- sizes -------------------------------------------------------------------------------------------------- */
 
 static uint32_t block_limit(const struct ptx_function *ptx)
 {
@@ -101,22 +40,14 @@ static uint32_t estimate_registers(const struct function *function, uint32_t wor
 static CUresult function_measure(struct function *function)
 {
 	const struct ptx_module *module = function->module->code->ptx;
-	struct measure measure = {.module = module};
+	struct kernel_sizes sizes;
 
-	measure.functions = calloc(module->functions.count + 1, 1);
-	measure.variables = calloc(module->variables.count + 1, 1);
-	if (!measure.functions || !measure.variables) {
-		free(measure.functions);
-		free(measure.variables);
+	if (!sizes_of(function->module->code, function->ptx, &sizes))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	measure_function(&measure, function->ptx);
-	free(measure.functions);
-	free(measure.variables);
-	function->static_shared = measure.shared;
-	function->local_bytes = measure.local;
+	function->static_shared = sizes.shared;
+	function->local_bytes = sizes.local;
 	function->max_threads = block_limit(function->ptx);
-	function->registers = estimate_registers(function, measure.registers);
+	function->registers = estimate_registers(function, sizes.registers);
 	for (size_t i = 0; i < module->variables.count; i++)
 		if (module->variables.data[i]->space == PTX_SPACE_CONST)
 			function->constant_bytes += (uint32_t)module->variables.data[i]->size;

@@ -280,6 +280,13 @@ static void read_body(struct parser *p)
 	parser_next(p);
 }
 
+static void skip_body(struct parser *p)
+{
+	if (!lexer_skip_block(&p->lexer))
+		parser_fail(p, p->function->symbol.location, "a body without an end");
+	parser_next(p);
+}
+
 /* ---- functions ---- */
 
 static void read_triple(struct parser *p, uint32_t out[3])
@@ -426,7 +433,9 @@ void function_read(struct parser *p, enum ptx_linkage linkage)
 		;
 	f->is_declaration = !parser_at(p, '{');
 	p->function = f = add_function(p, f, name);
-	if (parser_at(p, '{')) {
+	if (parser_at(p, '{') && p->module->heads_only) {
+		skip_body(p);
+	} else if (parser_at(p, '{')) {
 		read_body(p);
 		check_function(p, f);
 	} else if (!parser_accept(p, ';') && p->token.kind != TOKEN_DOT) { /* PTX 1.x: no ';' behind a declaration */

@@ -26,7 +26,8 @@ const uint8_t lexer_classes[256] = {
 	['4'] = DIGIT,       ['5'] = DIGIT,         ['6'] = DIGIT,       ['7'] = DIGIT,
 	['8'] = DIGIT,       ['9'] = DIGIT,         ['_'] = LETTER,      ['$'] = CHAR_NAME | CHAR_START,
 	['%'] = CHAR_START,  ['.'] = CHAR_SPELLING, [' '] = CHAR_BLANK,  ['\t'] = CHAR_BLANK,
-	['\r'] = CHAR_BLANK, ['\f'] = CHAR_BLANK,   ['\v'] = CHAR_BLANK,
+	['\r'] = CHAR_BLANK, ['\f'] = CHAR_BLANK,   ['\v'] = CHAR_BLANK,  ['\n'] = CHAR_STOP,  ['\0'] = CHAR_STOP,
+	['"'] = CHAR_STOP,   ['/'] = CHAR_STOP,     ['{'] = CHAR_STOP,    ['}'] = CHAR_STOP,
 };
 
 void lexer_init(struct lexer *lexer, const char *text, size_t length)
@@ -259,20 +260,28 @@ void lexer_next(struct lexer *lexer, struct token *token)
 
 bool lexer_skip_block(struct lexer *lexer)
 {
-	unsigned depth = 1;
-	for (;;) {
-		const char *at = skip_blank(lexer);
+	const char *at = lexer->at;
+	for (unsigned depth = 1; depth;) {
+		while (!lexer_is(*at, CHAR_STOP))
+			at++;
+		struct token string;
 		if (at >= lexer->end)
 			return false;
-		lexer->at = at + 1;
-		if (*at == '{') {
-			depth++;
-		} else if (*at == '}' && --depth == 0) {
-			return true;
-		} else if (*at == '"') {
-			struct token string;
-			lexer->at = read_string(lexer, &string, at);
+		if (*at == '/' && (at[1] == '/' || at[1] == '*') && !lexer->problem) {
+			at = skip_comment(lexer, at);
+			continue;
+		}
+		if (*at == '"') {
+			at = read_string(lexer, &string, at);
 			lexer->problem = NULL;
+			continue;
+		}
+		depth += (unsigned)(*at == '{') - (unsigned)(*at == '}');
+		if (*at++ == '\n') {
+			lexer->line++;
+			lexer->line_start = at;
 		}
 	}
+	lexer->at = at;
+	return true;
 }

@@ -36,12 +36,12 @@ void lexer_init(struct lexer *lexer, const char *text, size_t length);
 void lexer_next(struct lexer *lexer, struct token *token);
 /* Past the text of a spelling such as `ld.global.v4.f32` that begins at `text`. */
 const char *lexer_spelling_end(const char *text);
-/* Skips to behind the `}` that closes a block whose `{` has been read: debug sections. false at the end of the text. */
+/* Skips to behind the `}` that closes a block whose `{` has been read. false at the end of the text. */
 bool lexer_skip_block(struct lexer *lexer);
 /* The end of white space and comments from `at` on. */
 const char *lexer_peek(const struct lexer *lexer, const char *at);
 
-enum { CHAR_NAME = 1, CHAR_DIGIT = 2, CHAR_START = 4, CHAR_BLANK = 8, CHAR_SPELLING = 16 };
+enum { CHAR_NAME = 1, CHAR_DIGIT = 2, CHAR_START = 4, CHAR_BLANK = 8, CHAR_SPELLING = 16, CHAR_STOP = 32 /* to look at when a block is skipped */ };
 extern const uint8_t lexer_classes[256];
 static inline bool lexer_is(char c, unsigned classes)
 {

@@ -353,7 +353,7 @@ static struct ptx_module *make_module(const char *text, size_t length, const cha
 	return module;
 }
 
-struct ptx_module *ptx_parse(const char *text, size_t length, const char *name, struct ptx_diagnostic *diagnostic)
+static struct ptx_module *parse(const char *text, size_t length, const char *name, bool heads_only, struct ptx_diagnostic *diagnostic)
 {
 	jmp_buf failure;
 	struct parser *p = calloc(1, sizeof *p);
@@ -363,6 +363,7 @@ struct ptx_module *ptx_parse(const char *text, size_t length, const char *name, 
 		ptx_error(diagnostic, NULL, NULL, (struct ptx_location){ 0 }, "out of memory");
 		return NULL;
 	}
+	module->heads_only = heads_only;
 	p->module = module;
 	p->diagnostic = diagnostic;
 	p->failure = &failure;
@@ -382,6 +383,33 @@ struct ptx_module *ptx_parse(const char *text, size_t length, const char *name, 
 	return module;
 }
 
+struct ptx_module *ptx_parse(const char *text, size_t length, const char *name, struct ptx_diagnostic *diagnostic)
+{
+	return parse(text, length, name, false, diagnostic);
+}
+
+struct ptx_module *ptx_parse_heads(const char *text, size_t length, const char *name, struct ptx_diagnostic *diagnostic)
+{
+	return parse(text, length, name, true, diagnostic);
+}
+
+const struct ptx_module *ptx_whole(const struct ptx_module *module, struct ptx_diagnostic *diagnostic)
+{
+	_Atomic(struct ptx_module *) *place = &((struct ptx_module *)(uintptr_t)module)->whole;
+	struct ptx_module *whole = atomic_load(place), *none = NULL;
+	if (!module->heads_only || whole)
+		return whole ? whole : module;
+	whole = ptx_parse(module->text, module->text_length, module->name, diagnostic);
+	if (!whole)
+		return NULL;
+	for (size_t i = 0; i < whole->functions.count && i < module->functions.count; i++)
+		whole->functions.data[i]->maxnreg = module->functions.data[i]->maxnreg; /* which options may have set */
+	if (atomic_compare_exchange_strong(place, &none, whole))
+		return whole;
+	ptx_destroy(whole); /* another thread was first */
+	return none;
+}
+
 struct ptx_module *ptx_keep(const struct ptx_module *module)
 {
 	struct ptx_module *kept = (struct ptx_module *)(uintptr_t)module;
@@ -393,6 +421,7 @@ void ptx_destroy(struct ptx_module *module)
 {
 	if (!module || atomic_fetch_sub(&module->owners, 1))
 		return;
+	ptx_destroy(atomic_load(&module->whole));
 	for (size_t i = 0; i < module->functions.count; i++) {
 		struct ptx_function *f = module->functions.data[i];
 		for (size_t k = 0; k < f->prototypes.count; k++) {

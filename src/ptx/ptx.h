@@ -1,6 +1,7 @@
 /* PTX text as data: what the parser makes and everything after it reads.
  *
  *     ptx_parse()  text -> struct ptx_module      (src/ptx/lexer.c, parser.c, check.c)
+ *     ptx_parse_heads(), ptx_whole()              the same in two steps, where it is known to be good
  *     ptx_print()  struct ptx_module -> text      (src/ptx/printer.c)
  *     ptx_link()   several modules of one -rdc=true program -> one (src/ptx/link.c)
  *
@@ -227,6 +228,9 @@ struct ptx_module {
 	const char *name;       /* for messages: what ptx_parse() was given */
 	const char *text;       /* the source, kept for error messages (copied into the arena) */
 	size_t text_length;
+	const uint8_t *text_hash; /* SHA-256, where somebody knows it */
+	bool heads_only;        /* no body has been read */
+	_Atomic(struct ptx_module *) whole; /* of one that has heads only, once they have been */
 	_Atomic unsigned owners; /* but for one */
 };
 
@@ -254,6 +258,11 @@ void ptx_error(struct ptx_diagnostic *out, const struct ptx_module *module, cons
  * modifier is unknown to PTX; a known one that the target or version does not allow, likewise.
  * Returns NULL and fills `diagnostic` on error. */
 struct ptx_module *ptx_parse(const char *text, size_t length, const char *name, struct ptx_diagnostic *diagnostic);
+/* The same for a text that has been read before without an error: bodies are passed over, so that it takes a small part of the time. */
+struct ptx_module *ptx_parse_heads(const char *text, size_t length, const char *name, struct ptx_diagnostic *diagnostic);
+/* The module with its functions' bodies (functions have the same numbers there): itself, or, where that has heads only, one that is read at
+ * the first call and lives as long as it. NULL and a diagnostic where it cannot be. */
+const struct ptx_module *ptx_whole(const struct ptx_module *module, struct ptx_diagnostic *diagnostic);
 void ptx_destroy(struct ptx_module *module); /* for each owner once: the maker, and whoever has called ptx_keep() */
 struct ptx_module *ptx_keep(const struct ptx_module *module);
 

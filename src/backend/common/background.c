@@ -148,7 +148,8 @@ static void compile_job(struct job *job)
 	int status;
 	const struct compiler *compiler = compiler_load(&status);
 	uint64_t start = clock_ns();
-	bool good = compiler && compiler->compile(job->ptx, job->function, &job->options, &result, &diagnostic);
+	const struct ptx_module *ptx = ptx_whole(job->ptx, &diagnostic);
+	bool good = compiler && ptx && compiler->compile(ptx, ptx->functions.data[job->function->index], &job->options, &result, &diagnostic);
 	if (good) {
 		log_info("compiled %s for blocks of (%u,%u,%u) in the background: %" PRIu64 " us", name, job->options.block[0],
 			 job->options.block[1], job->options.block[2], (clock_ns() - start) / 1000);

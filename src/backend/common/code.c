@@ -122,6 +122,10 @@ int code_symbols(struct code_kernel *kernel, struct variant *variant, const stru
 static void hash_text(struct code_module *module)
 {
 	pthread_mutex_lock(&module->lock);
+	if (!module->hashed && module->ptx->text_hash) {
+		memcpy(module->text_hash, module->ptx->text_hash, sizeof module->text_hash);
+		module->hashed = true;
+	}
 	if (!module->hashed) {
 		struct sha256 sha;
 		sha256_init(&sha);
@@ -141,7 +145,8 @@ static int compile(struct code_kernel *kernel, const struct compile_options *opt
 	if (!compiler)
 		return code_fail(variant, status, "kernel %s is not in the cache, and there is no compiler", code_kernel_name(kernel));
 	uint64_t start = clock_ns();
-	if (compiler->compile(kernel->module->ptx, kernel->function, options, result, &diagnostic)) {
+	const struct ptx_module *ptx = ptx_whole(kernel->module->ptx, &diagnostic);
+	if (ptx && compiler->compile(ptx, ptx->functions.data[kernel->function->index], options, result, &diagnostic)) {
 		log_info("compiled %s for blocks of (%u,%u,%u)%s: %" PRIu64 " us", code_kernel_name(kernel), options->block[0],
 			 options->block[1], options->block[2], result->quick ? " in a quick form" : "", (clock_ns() - start) / 1000);
 		return STATUS_SUCCESS;
