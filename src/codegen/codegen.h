@@ -10,7 +10,7 @@
 
 /* Rows of spec/ptx.isa are numbered alike on both sides, or the compiler must not be used. The first
  * number is raised with every change of the structures here. */
-enum { COMPILER_INTERFACE = 2 << 24 | ISA_ROW_COUNT << 12 | ISA_MOD_COUNT };
+enum { COMPILER_INTERFACE = 3 << 24 | ISA_ROW_COUNT << 12 | ISA_MOD_COUNT };
 
 struct compile_options {
 	/* Threads that one call of the code runs: 0 lets the compiler choose (a warp as chunks of native vectors);

@@ -227,15 +227,39 @@ static void give_home(struct emitter *e, uint32_t value)
 		home->kind = HOME_REMADE;
 	} else {
 		home->kind = HOME_GROUP;
-		uint32_t vector = lane_bytes(e, value, true) * e->width, scalar = lane_bytes(e, value, false);
-		bool bases = v->shape.kind == IR_AFFINE;
-		if (v->shape.kind == IR_UNIFORM)
-			home->offset = take_context(f, scalar, scalar);
-		else if (is_kept_by_base(e, value))
-			home->offset = take_context(f, e->chunks * scalar, scalar);
-		else
-			home->offset = take_context(f, e->chunks * (vector + (bases ? scalar : 0)), vector);
+		home->offset = HOME_NOWHERE;
+		home->with = IR_NONE;
 	}
+}
+
+uint32_t fission_home_bytes(struct emitter *e, uint32_t value)
+{
+	uint32_t vector = lane_bytes(e, value, true) * e->width, scalar = lane_bytes(e, value, false);
+	enum ir_shape_kind kind = e->ir->values.data[value].shape.kind;
+	if (kind == IR_UNIFORM)
+		return scalar;
+	return e->chunks * (is_kept_by_base(e, value) ? scalar : vector + (kind == IR_AFFINE ? scalar : 0));
+}
+
+static void place_home(struct emitter *e, uint32_t value)
+{
+	struct home *home = &e->state->fission->homes[value];
+	if (home->kind != HOME_GROUP || home->offset != HOME_NOWHERE)
+		return;
+	bool scalar = e->ir->values.data[value].shape.kind == IR_UNIFORM || is_kept_by_base(e, value);
+	home->offset = take_context(e->state->fission, fission_home_bytes(e, value), lane_bytes(e, value, !scalar) * (scalar ? 1 : e->width));
+	if (home->with != IR_NONE)
+		e->state->fission->homes[home->with].offset = home->offset;
+}
+
+bool fission_carries(struct emitter *e, uint32_t phi, uint32_t argument)
+{
+	const struct fission *f = e->state->fission;
+	if (!f || f->homes[phi].kind != HOME_GROUP || !fission_leads(e, e->ir->values.data[phi].block))
+		return false;
+	if (f->homes[phi].steps)
+		return homes_step(e, f->homes, phi, argument);
+	return argument != IR_NONE && f->homes[phi].with == homes_source(e, argument);
 }
 
 static LLVMValueRef context_at(struct emitter *e, uint32_t offset)
@@ -334,6 +358,20 @@ static void find_needs(struct emitter *e)
 				find_needs_of_block(e, e->ir->order[i]);
 }
 
+static void place_homes(struct emitter *e)
+{
+	struct fission *f = e->state->fission;
+	size_t values = e->ir->values.count;
+	bool *reads = arena_array(e->state->arena, bool, e->ir->region_count * values);
+	for (uint32_t r = 0; r < e->ir->region_count; r++)
+		for (size_t i = 0; i < f->needs[r].count; i++)
+			reads[r * values + f->needs[r].data[i]] = true;
+	homes_share(e, f->homes, reads);
+	for (uint32_t r = 0; r < e->ir->region_count; r++)
+		for (size_t i = 0; i < f->needs[r].count; i++)
+			place_home(e, f->needs[r].data[i]);
+}
+
 /* ---- threads that exit ----------------------------------------------------------------------------------------------------- */
 
 /* May some threads of the block exit in the region while others go on to another? */
@@ -428,6 +466,7 @@ bool fission_prepare(struct emitter *e)
 		if (f->masked[r])
 			f->mask_offset = take_context(f, e->chunks * 4 * e->width, 4 * e->width);
 	find_needs(e);
+	place_homes(e);
 	f->context_bytes = (uint32_t)align_up(f->context_bytes, 64);
 	return f->context_bytes <= CONTEXT_MAX && plan_allows(e);
 }
@@ -531,12 +570,19 @@ static void read_needs(struct emitter *e, bool of_block)
 	const struct need *need = &f->needs[f->region];
 	for (size_t i = 0; i < need->count; i++) {
 		uint32_t value = need->data[i];
-		if ((f->homes[value].kind == HOME_BLOCK) != of_block)
+		struct home *home = &f->homes[value];
+		if (of_block && home->steps) {
+			LLVMTypeRef type = int_type(e, ptx_type_bits(e->ir->values.data[value].type));
+			home->added = LLVMBuildLoad2(e->b, type, home->steps, "");
+		}
+		if ((home->kind == HOME_BLOCK) != of_block)
 			continue;
-		if (f->homes[value].kind == HOME_REMADE) {
+		if (home->kind == HOME_REMADE) {
 			emit_instruction(e, definition(e, value));
 		} else {
 			load_value(e, value, fission_home(e, value));
+			if (home->steps)
+				shift_value(e, value, home->added);
 			store_slots(e, value);
 		}
 	}

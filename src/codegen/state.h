@@ -35,6 +35,7 @@ struct block_code {
 };
 
 /* Where a value that lives from one region to another is kept (fission.c). */
+enum { HOME_NOWHERE = UINT32_MAX };
 enum home_kind {
 	HOME_NONE,
 	HOME_BLOCK, /* once: the block's groups agree on it */
@@ -43,7 +44,10 @@ enum home_kind {
 };
 struct home {
 	uint8_t kind;
-	uint32_t offset;   /* GROUP */
+	uint32_t offset;   /* GROUP; HOME_NOWHERE: not decided */
+	uint32_t with;     /* GROUP: the value that it is shared with (homes.c), or IR_NONE */
+	LLVMValueRef steps; /* GROUP: slot of what the whole block has added since (homes.c), or NULL */
+	LLVMValueRef added; /* of these, what the current region began with */
 	LLVMValueRef slot; /* BLOCK */
 };
 
@@ -125,6 +129,8 @@ void store_phi(struct emitter *e, uint32_t phi, uint32_t argument, const struct 
 
 /* Takes a value from slots, laid out as value_code's: here it is defined. */
 void load_value(struct emitter *e, uint32_t value, LLVMValueRef const *slots);
+/* An index whose bases have been loaded is by so much further on. */
+void shift_value(struct emitter *e, uint32_t value, LLVMValueRef by);
 void store_value(struct emitter *e, uint32_t value, LLVMValueRef const *slots);
 void store_slots(struct emitter *e, uint32_t value); /* to code->slots, where it has any */
 LLVMTypeRef slot_type(struct emitter *e, uint32_t value, bool vector);
@@ -163,6 +169,8 @@ bool fission_prepare(struct emitter *e);                 /* false: barriers must
 bool fission_crosses(struct emitter *e, uint32_t value, uint32_t block); /* is it defined in another region? */
 LLVMValueRef *fission_home(struct emitter *e, uint32_t value); /* slots in the current group's context, NULL ones for vectors that are
 	not kept; NULL: no home */
+uint32_t fission_home_bytes(struct emitter *e, uint32_t value); /* of such a home in the context */
+bool fission_carries(struct emitter *e, uint32_t phi, uint32_t argument); /* the edge's store has been seen to (homes.c) */
 bool fission_leads(struct emitter *e, uint32_t node);    /* does going to the node leave the region? */
 LLVMBasicBlockRef fission_leave(struct emitter *e, uint32_t node);
 /* The group's turn ends with its vote: where all groups say `all`, leaders[0] is next; `none`: leaders[1]; else leaders[2]. */
@@ -172,6 +180,10 @@ bool fission_begin_groups(struct emitter *e, uint32_t copy); /* the region's cod
 void fission_end_region(struct emitter *e);
 void fission_reduce(struct emitter *e, LLVMValueRef bits); /* bar.red: the lanes' predicates join the block's */
 uint32_t fission_context_bytes(struct emitter *e);
+/* homes.c; `reads` by region and value */
+void homes_share(struct emitter *e, struct home *homes, const bool *reads);
+uint32_t homes_source(const struct emitter *e, uint32_t value); /* what it is a copy of, or itself */
+bool homes_step(struct emitter *e, struct home *homes, uint32_t phi, uint32_t argument);
 void fission_mark_access(struct emitter *e, LLVMValueRef access, bool of_program); /* the program's memory is never a context */
 
 /* The quick form (compile_options.opt_level): nothing for speed alone that is more code. */

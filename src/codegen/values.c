@@ -256,6 +256,17 @@ void load_value(struct emitter *e, uint32_t value, LLVMValueRef const *slots)
 	}
 }
 
+void shift_value(struct emitter *e, uint32_t value, LLVMValueRef by)
+{
+	struct value_code *code = &e->state->values[value];
+	const struct ir_value *v = ir_value(e, value);
+	for (unsigned c = 0; c < e->chunks; c++) {
+		code->base[c] = fit_stored(e, value, LLVMBuildAdd(e->b, as_int(e, code->base[c]), by, ""));
+		if (v->shape.exact)
+			code->chunk[c] = fit_stored(e, value, spread(e, value, as_int(e, code->base[c])));
+	}
+}
+
 void define_chunk(struct emitter *e, uint32_t value, LLVMValueRef v)
 {
 	make_code_arrays(e, value);
@@ -310,6 +321,8 @@ void store_phi(struct emitter *e, uint32_t phi, uint32_t argument, const struct 
 	LLVMValueRef *slots = fission_leads(e, v->block) ? fission_home(e, phi) : code->phi_slots;
 	if (!slots)
 		slots = code->phi_slots = make_value_slots(e, phi);
+	if (fission_carries(e, phi, argument))
+		return;
 	e->piece = PIECE_CHUNK;
 	e->w = e->width;
 	for (unsigned c = 0; c < (v->shape.kind == IR_UNIFORM || first_tells(e, phi) ? 1 : e->chunks); c++) {

@@ -257,6 +257,31 @@ static void test_rounds_in_registers(void **state)
 }
 
 /* Threads that have left do not keep the others from being cut. */
+/* A sum and an address that a loop carries around its barriers (src/codegen/homes.c). */
+#define TILES(keep)                                                                                                     \
+	"xor.b32 %r8, %r3, 512;\nmov.u32 %r9, s;\nadd.u32 %r8, %r9, %r8;\nmov.f32 %f1, 0f00000000;\nmov.u32 %r5, 0;\n"       \
+	"again: ld.global.f32 %f2, [%rd4];\nst.shared.f32 [%r4], %f2;\nbar.sync 0;\nld.shared.f32 %f2, [%r8];\n"             \
+	"add.f32 %f3, %f1, %f2;\nbar.sync 0;\n" keep                                                                        \
+	"mov.f32 %f1, %f3;\nadd.s64 %rd4, %rd4, 4096;\nadd.u32 %r5, %r5, 1;\nsetp.lt.u32 %p1, %r5, %r1;\n"                 \
+	"@%p1 bra again;\nst.global.f32 [%rd5], %f1;\n"
+
+static void test_carried_values(void **state)
+{
+	(void)state;
+	/* the sum has one place, 32 floats, and its address has numbers for four vectors; nothing is copied from one to another: what is
+	 * stored are a first zero, the tile, the sum, and the result */
+	struct outcome o = compile(HEAD TILES("") TAIL, shape(256));
+	assert_non_null(strstr(o.ir, "4 regions between barriers"));
+	assert_int_equal(o.info.context_bytes, 192);
+	assert_int_equal(count(o.llvm, "store <8 x "), 4 * 4);
+	assert_int_equal(count(o.llvm, "store i64"), 1); /* before the loop, for a group; in it the block adds 4096 once */
+	outcome_fini(&o);
+	/* what it was is read behind the barrier where what it will be is there: two places */
+	o = compile(HEAD TILES("st.shared.f32 [%r4], %f1;\n") TAIL, shape(256));
+	assert_int_equal(o.info.context_bytes, 320);
+	outcome_fini(&o);
+}
+
 static void test_early_exit(void **state)
 {
 	(void)state;
@@ -332,7 +357,7 @@ static void test_masks_end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_uniform_loop), cmocka_unit_test(test_context_is_small), cmocka_unit_test(test_early_exit),
+		cmocka_unit_test(test_uniform_loop), cmocka_unit_test(test_context_is_small), cmocka_unit_test(test_carried_values), cmocka_unit_test(test_early_exit),
 		cmocka_unit_test(test_reduction),    cmocka_unit_test(test_one_group),        cmocka_unit_test(test_fibers),
 		cmocka_unit_test(test_masks_end),    cmocka_unit_test(test_indices_are_small),
 		cmocka_unit_test(test_rounds_of_reductions), cmocka_unit_test(test_conditions_are_remade),
