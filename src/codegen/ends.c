@@ -155,12 +155,20 @@ bool ends_of_branch(struct emitter *e, uint32_t condition, bool negated, LLVMVal
 
 /* ---- votes -------------------------------------------------------------------------------------------------------------- */
 
+/* Is the last lane's number less than once around from the first's? Then that it is not out of order says that nothing came round. */
+static bool is_within_one_round(const struct emitter *e, const struct ends *ends)
+{
+	uint64_t stride = ends->shape.stride < 0 ? -(uint64_t)ends->shape.stride : (uint64_t)ends->shape.stride;
+	unsigned bits = ptx_type_bits(ends->type);
+	return stride <= (bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1) / (e->lanes > 1 ? e->lanes - 1 : 1);
+}
+
 /* Where first and last lane say the same, and nothing comes round between them, all lanes do. */
 static bool vote_of_comparison(struct emitter *e, uint32_t condition, LLVMValueRef *yes, LLVMValueRef *no)
 {
 	struct ends ends;
 	const struct ir_inst *inst = find_any_comparison(e, condition, &ends);
-	if (!inst || ends.predicate == LLVMIntEQ || ends.predicate == LLVMIntNE)
+	if (!inst || ends.predicate == LLVMIntEQ || ends.predicate == LLVMIntNE || !is_within_one_round(e, &ends))
 		return false;
 	bool is_signed = ends.type == PTX_S32 || ends.type == PTX_S64, up = ends.shape.stride > 0;
 	LLVMValueRef first = read_scalar(e, inst, ends.index, ends.type), bound = read_scalar(e, inst, ends.bound, ends.type);
