@@ -148,6 +148,16 @@ static LLVMValueRef read_base_register(struct emitter *e, const struct ptx_opera
 	return v;
 }
 
+/* Of a vector that was widened the lane alone is, where nobody else may want the whole: the quick form's instructions are selected one by one. */
+static LLVMValueRef lane_of_widened(struct emitter *e, LLVMValueRef v, unsigned lane)
+{
+	LLVMOpcode opcode = LLVMIsAInstruction(v) ? LLVMGetInstructionOpcode(v) : LLVMUnreachable;
+	if (opcode != LLVMSExt && opcode != LLVMZExt)
+		return LLVMBuildExtractElement(e->b, v, lane_number(e, lane), "");
+	LLVMValueRef narrow = LLVMBuildExtractElement(e->b, LLVMGetOperand(v, 0), lane_number(e, lane), "");
+	return LLVMBuildCast(e->b, opcode, narrow, LLVMGetElementType(LLVMTypeOf(v)), "");
+}
+
 static struct address resolve(struct emitter *e, const struct ptx_operand *op, enum ptx_space space, unsigned access_bytes, bool any_order)
 {
 	const struct ptx_operand *base = op->kind == PTX_OP_ADDRESS ? &op->parts[0] : op;
@@ -180,7 +190,7 @@ static struct address resolve(struct emitter *e, const struct ptx_operand *op, e
 	}
 	LLVMValueRef a = read_base_register(e, base, PIECE_CHUNK), window = window_of(e, space);
 	if (any_order && shape.flip && shape.stride == access_bytes && !window_stride && space != PTX_SPACE_SHARED_CLUSTER) {
-		a = LLVMBuildExtractElement(e->b, a, lane_number(e, shape.flip), "");
+		a = lane_of_widened(e, a, shape.flip);
 		a = window ? add64(e, a, window) : a;
 		a = add64(e, a, i64_of(e, (uint64_t)offset));
 		return (struct address){ .kind = ADDRESS_STRIDED, .pointer = to_pointer(e, a), .stride = shape.stride, .align = access_bytes,

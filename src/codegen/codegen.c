@@ -121,11 +121,21 @@ LLVMValueRef undef_piece(struct emitter *e, LLVMTypeRef lane)
 	return LLVMGetPoison(piece_of(e, lane));
 }
 
+/* The lanes' signs by the machine's instruction: without LLVM's passes for speed it takes a dozen for the bits of a mask, and long to find them. */
+static LLVMValueRef signs_of(struct emitter *e, LLVMValueRef mask)
+{
+	LLVMTypeRef words = LLVMVectorType(int_type(e, 32), 8), floats = LLVMVectorType(LLVMFloatTypeInContext(e->context), 8);
+	LLVMValueRef lanes = LLVMBuildBitCast(e->b, LLVMBuildSExt(e->b, mask, words, ""), floats, "");
+	return machine_intrinsic(e, "llvm.x86.avx.movmsk.ps.256", &lanes, 1);
+}
+
 LLVMValueRef any_lane(struct emitter *e, LLVMValueRef mask)
 {
 	LLVMTypeRef type = LLVMTypeOf(mask);
 	if (LLVMGetTypeKind(type) != LLVMVectorTypeKind)
 		return mask;
+	if (is_quick(e) && !LLVMIsConstant(mask) && LLVMGetVectorSize(type) == 8 && e->target->has_signs && !e->target->bit_masks)
+		return LLVMBuildICmp(e->b, LLVMIntNE, signs_of(e, mask), LLVMConstNull(int_type(e, 32)), "any");
 	LLVMTypeRef bits = int_type(e, LLVMGetVectorSize(type));
 	return LLVMBuildICmp(e->b, LLVMIntNE, LLVMBuildBitCast(e->b, mask, bits, ""), LLVMConstNull(bits), "any");
 }
@@ -412,7 +422,7 @@ static bool optimise(struct emitter *e, LLVMTargetMachineRef machine, unsigned o
 	LLVMDisposePassBuilderOptions(options);
 	if (!error && opt_level > 1 && e->width > 1 && e->state->fission)
 		forward_shared(LLVMGetNamedFunction(e->module, "kernel"), e->state->arena);
-	if (!error && opt_level > 1 && e->width > 1 && !e->target->bit_masks)
+	if (!error && opt_level > 0 && e->width > 1 && !e->target->bit_masks)
 		widen_masks(e->module, e->state->arena);
 	if (!error && opt_level > 1 && e->width > 1)
 		interleave_chains(e->module);

@@ -10,6 +10,7 @@
  * its elements of A are broadcast.
  * Terms are added as 32-bit integers: an aligned term is below 2^26. */
 #include "codegen/mma.h"
+#include "codegen/state.h"
 
 #include <llvm-c/DebugInfo.h>
 #include <math.h>
@@ -308,14 +309,15 @@ static void prepare_b_element(struct builder *b, LLVMValueRef element, LLVMValue
 	store_at(b, value, f32_type(b), b->b_value, at, 4 * b->columns);
 }
 
-/* Of one thread: a loop over the pairs of words that both columns have. */
-static void prepare_own_b(struct builder *b)
+/* Of one thread, and in the quick form: a loop over the words that all columns have. */
+static void prepare_b_in_loop(struct builder *b)
 {
 	struct emitter *e = b->e;
 	unsigned bits = element_bits(b->tile->b);
 	struct loop loop = loop_open(b, 4 * b->blocks, 1);
 	LLVMValueRef words = LLVMGetUndef(piece_int(e, 32)), block = LLVMBuildAnd(e->b, loop.index, k64(b, ~UINT64_C(3)), "");
-	LLVMValueRef first = LLVMBuildAdd(e->b, loop.index, block, ""); /* 8 block + t */
+	/* 4 * columns * block + t */
+	LLVMValueRef first = LLVMBuildAdd(e->b, loop.index, LLVMBuildMul(e->b, block, k64(b, b->columns - 1), ""), "");
 	for (unsigned column = 0; column < b->columns; column++) {
 		LLVMValueRef at = LLVMBuildAdd(e->b, first, k64(b, 4 * column), "");
 		words = lane_put(e, words, load_at(b, i32_type(b), i32_type(b), b->b, at, 4), column);
@@ -765,8 +767,8 @@ static void build_body(struct builder *b)
 			store_at(b, LLVMConstNull(LLVMVectorType(i32_type(b), COLUMNS)), i32_type(b), b->beyond, k64(b, 0), 32);
 		}
 		prepare_a(b);
-		if (tile->own)
-			prepare_own_b(b);
+		if (tile->own || is_quick(e))
+			prepare_b_in_loop(b);
 		else
 			prepare_b(b);
 	}

@@ -81,6 +81,7 @@ struct target {
 	unsigned width;          /* native lanes of 32 bits */
 	bool fast_gather;        /* llvm.masked.gather/scatter are instructions worth using */
 	bool fast_masked_memory; /* masked contiguous loads and stores cost about what plain ones do */
+	bool has_signs;          /* vmovmskps of eight lanes */
 	bool bit_masks;          /* masks live in mask registers (AVX-512): <n x i1> may cross blocks */
 	bool byte_sums;          /* AVX2's ways to add up bytes, and nothing that counts bits in vectors */
 	bool wave64;             /* hardware lanes of a wave, of which a warp takes half */

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static bool has_feature(const struct target *target, const char *name)
 {
@@ -30,6 +31,7 @@ bool target_init(struct target *target, const struct compile_options *options)
 	LLVMDisposeMessage(features);
 	if (has_feature(target, "avx2"))
 		target->width = 8;
+	target->has_signs = !strncmp(target->triple, "x86_64", 6) && has_feature(target, "avx2");
 	if (has_feature(target, "avx512vl") && has_feature(target, "avx512bw") && has_feature(target, "avx512dq")) {
 		target->bit_masks = target->fast_masked_memory = target->fast_gather = true;
 		/* 256-bit registers with mask registers: no lower clock, and half the lanes to waste when lanes part */
