@@ -1,7 +1,9 @@
 /* Calls that could not be inlined: through pointers and recursive ones. PTX ISA 7.1, 9.7.12.6.
  *
+ * A thread that exits in a function returns all the same, to callers that ask whether it has: a byte behind the results tells (IR_GO, IR_GONE).
+ *
  * The function called is compiled into the same object in its scalar form (cpu_function_fn), so a kernel with such a call is compiled in
- * the scalar form too. Parameters are passed as the bytes of their .param variables, each naturally aligned, in order. A function's
+ * the scalar form too. What is called through a pointer may be in another kernel's object: a table of symbols is handed on, its own. Parameters are passed as the bytes of their .param variables, each naturally aligned, in order. A function's
  * address is that of a stub that jumps to it: the same in every kernel of the module. */
 #include <stddef.h>
 
@@ -11,10 +13,16 @@
 #include "ir/device_runtime.h"
 #include "isa_emit.h"
 
+/* On a GPU symbols are constants of the object. */
+static unsigned argument_count(const struct emitter *e)
+{
+	return e->target->hooks ? 4 : 5;
+}
+
 LLVMTypeRef function_type(struct emitter *e)
 {
-	LLVMTypeRef types[4] = { ptr_type(e), int_type(e, 32), ptr_type(e), ptr_type(e) };
-	return LLVMFunctionType(LLVMVoidTypeInContext(e->context), types, 4, 0);
+	LLVMTypeRef types[] = { ptr_type(e), int_type(e, 32), ptr_type(e), ptr_type(e), ptr_type(e) };
+	return LLVMFunctionType(LLVMVoidTypeInContext(e->context), types, argument_count(e), 0);
 }
 
 LLVMValueRef declare_function(struct emitter *e, const struct ptx_function *function)
@@ -135,16 +143,22 @@ static LLVMValueRef variable_pointer(struct emitter *e, const struct ptx_operand
 	return LLVMBuildIntToPtr(e->b, a, ptr_type(e), "");
 }
 
-static LLVMValueRef list_buffer(struct emitter *e, const struct ptx_operand *list)
+static LLVMValueRef list_buffer(struct emitter *e, const struct ptx_operand *list, uint64_t *end)
 {
-	uint64_t end = 0;
+	*end = 0;
 	for (unsigned i = 0; list && i < list->part_count; i++) {
 		if (param_variable(&list->parts[i]))
-			place(&end, param_variable(&list->parts[i]));
+			place(end, param_variable(&list->parts[i]));
 		else
 			unsupported(e, "a register as a parameter of a call that is not inlined");
 	}
-	return entry_alloca(e, LLVMArrayType2(int_type(e, 8), end + 1), "call");
+	return entry_alloca(e, LLVMArrayType2(int_type(e, 8), *end + 1), "call");
+}
+
+static LLVMValueRef byte_at(struct emitter *e, LLVMValueRef buffer, uint64_t offset)
+{
+	LLVMValueRef at = LLVMConstInt(int_type(e, 64), offset, 0);
+	return LLVMBuildGEP2(e->b, int_type(e, 8), buffer, &at, 1, "");
 }
 
 /* Copies the variables of a list into their buffer, or out of it. */
@@ -153,8 +167,7 @@ static void pass_list(struct emitter *e, const struct ptx_operand *list, LLVMVal
 	uint64_t end = 0;
 	for (unsigned i = 0; list && !e->state->failed && i < list->part_count; i++) {
 		const struct ptx_variable *variable = param_variable(&list->parts[i]);
-		LLVMValueRef offset = LLVMConstInt(int_type(e, 64), place(&end, variable), 0);
-		LLVMValueRef there = LLVMBuildGEP2(e->b, int_type(e, 8), buffer, &offset, 1, "");
+		LLVMValueRef there = byte_at(e, buffer, place(&end, variable));
 		LLVMValueRef here = variable_pointer(e, &list->parts[i]), size = LLVMConstInt(int_type(e, 64), variable->size, 0);
 		LLVMBuildMemCpy(e->b, in ? there : here, 1, in ? here : there, 1, size);
 	}
@@ -178,7 +191,7 @@ static LLVMValueRef call_target(struct emitter *e, const struct ptx_operand *tar
 
 /* On a GPU whose kernels are objects of their own a function's address is what the back end says, and no place to go to: it is compared with
  * those of all functions that it can be. */
-static void call_one_of(struct emitter *e, LLVMValueRef address, LLVMValueRef args[4])
+static void call_one_of(struct emitter *e, LLVMValueRef address, LLVMValueRef *args)
 {
 	struct emitter_unit *unit = e->state->unit;
 	LLVMBasicBlockRef done = new_block(e, "called");
@@ -189,7 +202,7 @@ static void call_one_of(struct emitter *e, LLVMValueRef address, LLVMValueRef ar
 		LLVMValueRef is_it = LLVMBuildICmp(e->b, LLVMIntEQ, address, symbol_address(e, &function->symbol), "");
 		LLVMBuildCondBr(e->b, is_it, then, next);
 		LLVMPositionBuilderAtEnd(e->b, then);
-		LLVMBuildCall2(e->b, function_type(e), declare_function(e, function), args, 4, "");
+		LLVMBuildCall2(e->b, function_type(e), declare_function(e, function), args, argument_count(e), "");
 		LLVMBuildBr(e->b, done);
 		LLVMPositionBuilderAtEnd(e->b, next);
 	}
@@ -212,12 +225,31 @@ void emit_call(struct emitter *e, const struct ptx_instruction *in)
 			unsupported(e, "call of '%s', which nothing defines", symbol->name);
 		return;
 	}
-	LLVMValueRef parameters = list_buffer(e, call.parameters), results = list_buffer(e, call.results);
+	uint64_t end;
+	LLVMValueRef parameters = list_buffer(e, call.parameters, &end), results = list_buffer(e, call.results, &end);
+	if (e->ir->exits_in_calls) {
+		e->state->gone = byte_at(e, results, end);
+		LLVMBuildStore(e->b, LLVMConstNull(int_type(e, 8)), e->state->gone);
+	}
 	pass_list(e, call.parameters, parameters, true);
-	LLVMValueRef args[4] = { flat_pointer(e, e->block), e->first_thread, parameters, results };
+	LLVMValueRef args[] = { flat_pointer(e, e->block), e->first_thread, parameters, results, e->state->symbols };
 	if (e->target->hooks && !symbol_of_function(call.target))
 		call_one_of(e, value_of(e, call.target, PTX_U64), args);
 	else
-		LLVMBuildCall2(e->b, function_type(e), call_target(e, call.target), args, 4, "");
+		LLVMBuildCall2(e->b, function_type(e), call_target(e, call.target), args, argument_count(e), "");
 	pass_list(e, call.results, results, false);
+}
+
+void emit_exit_op(struct emitter *e)
+{
+	LLVMTypeRef byte = int_type(e, 8);
+	uint64_t end = 0;
+	if (e->inst->op == IR_GONE) {
+		LLVMValueRef gone = LLVMBuildLoad2(e->b, byte, e->state->gone, "");
+		e->state->values[e->inst->defs[0].value].uniform = LLVMBuildICmp(e->b, LLVMIntNE, gone, LLVMConstNull(byte), "gone");
+		return;
+	}
+	for (size_t i = 0; i < e->ir->kernel->results.count; i++)
+		place(&end, e->ir->kernel->results.data[i]);
+	LLVMBuildStore(e->b, LLVMConstInt(byte, 1, false), byte_at(e, e->state->results, end));
 }

@@ -358,7 +358,7 @@ static void begin_function(struct emitter *e)
 	s->launch = block_field(e, ptr_type(e), offsetof(struct cpu_block, launch));
 	if (is_kernel)
 		s->parameters = block_field(e, ptr_type(e), offsetof(struct cpu_block, parameters));
-	s->symbols = block_field(e, ptr_type(e), offsetof(struct cpu_block, symbols));
+	s->symbols = is_kernel ? block_field(e, ptr_type(e), offsetof(struct cpu_block, symbols)) : LLVMGetParam(e->function, 4);
 	s->services = block_field(e, ptr_type(e), offsetof(struct cpu_block, services));
 	s->shared = block_field(e, i64, offsetof(struct cpu_block, shared));
 	if (is_kernel) {

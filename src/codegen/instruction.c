@@ -238,7 +238,9 @@ bool emit_instruction(struct emitter *e, const struct ir_inst *inst)
 	e->inst = inst;
 	e->state->emitted++;
 	if (inst->op >= IR_LANE_MASK) {
-		if (inst->op >= IR_ARRIVE)
+		if (inst->op >= IR_GO)
+			emit_exit_op(e);
+		else if (inst->op >= IR_ARRIVE)
 			emit_resume_op(e);
 		else
 			emit_lane_op(e);

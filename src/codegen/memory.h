@@ -39,6 +39,7 @@ LLVMValueRef cluster_offset(struct emitter *e, LLVMValueRef a);
 
 /* The value of a special register (chapter 10), of its own type. */
 LLVMValueRef special_register(struct emitter *e, unsigned sreg, int component);
+LLVMValueRef shared_behind(struct emitter *e); /* where dynamic shared memory begins: i32 of the piece */
 
 /* prefetch.c: where the load is in a loop that steps far, asks for what its next round will read. */
 void prefetch_next(struct emitter *e, const struct ptx_operand *op, struct address address);

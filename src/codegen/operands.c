@@ -113,9 +113,11 @@ static LLVMValueRef symbol_value(struct emitter *e, const struct ptx_operand *op
 	if (op->symbol->kind == PTX_SYMBOL_VARIABLE) {
 		const struct ptx_variable *variable = (const struct ptx_variable *)op->symbol;
 		const struct ir_object *object = ir_find_object(e->ir, e->inst->instance, variable);
-		if (object)
+		if (object && object->floats)
+			address = LLVMBuildZExt(e->b, shared_behind(e), i64, "");
+		else if (object)
 			return LLVMConstInt(i64, object->offset + (uint64_t)op->offset, 0);
-		if (variable->space == PTX_SPACE_PARAM)
+		else if (variable->space == PTX_SPACE_PARAM)
 			address = parameter_address(e, variable);
 		else
 			address = symbol_address(e, op->symbol);

@@ -152,11 +152,15 @@ static LLVMValueRef cluster_blocks(struct emitter *e)
 	return mul_(e, mul_(e, x, y), z);
 }
 
+LLVMValueRef shared_behind(struct emitter *e)
+{
+	return and_(e, add_(e, LAUNCH_U32(e, static_shared), u32(e, 15)), u32(e, ~15u));
+}
+
 static LLVMValueRef shared_total(struct emitter *e)
 {
 	LLVMValueRef fixed = LAUNCH_U32(e, static_shared), dynamic = LAUNCH_U32(e, dynamic_shared);
-	LLVMValueRef rounded = and_(e, add_(e, fixed, u32(e, 15)), u32(e, ~15u));
-	return add_(e, select_(e, icmp_(e, LLVMIntEQ, dynamic, u32(e, 0)), fixed, rounded), dynamic);
+	return add_(e, select_(e, icmp_(e, LLVMIntEQ, dynamic, u32(e, 0)), fixed, shared_behind(e)), dynamic);
 }
 
 static LLVMValueRef of_four(struct emitter *e, unsigned sreg, unsigned axis)

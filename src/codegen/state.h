@@ -83,6 +83,7 @@ struct emitter_state {
 	LLVMValueRef *arrays;          /* of lane loops: allocas, NULL before their first use */
 
 	LLVMValueRef results;          /* a called function's: ptr */
+	LLVMValueRef gone; /* a byte behind the results of the last call: has the thread exited in it? */
 	LLVMValueRef last_error;       /* of the device runtime, on AMD GPUs: an alloca; NULL before its first use */
 	struct emitter_unit *unit;
 };
@@ -158,6 +159,7 @@ bool ends_of_branch(struct emitter *e, uint32_t condition, bool negated, LLVMVal
 void emit_lane_op(struct emitter *e);
 
 void emit_resume_op(struct emitter *e); /* resume.c: IR_ARRIVE … */
+void emit_exit_op(struct emitter *e);   /* call.c: IR_GO, IR_GONE */
 
 /* codegen.c: a loop over the groups of the block, come to from `from`; the builder then stands in it. downwards: the last one first, where
  * the block's shape is known. */

@@ -78,7 +78,7 @@ static const uint64_t *symbol(struct each *each, const struct ir_inst *inst, con
 		return NULL;
 	const struct ptx_variable *variable = (const struct ptx_variable *)op->symbol;
 	const struct ir_object *object = variable->space == PTX_SPACE_SHARED ? ir_find_object(each->func, inst->instance, variable) : NULL;
-	return object ? constant(each, object->offset + (uint64_t)op->offset) : NULL;
+	return object && !object->floats ? constant(each, object->offset + (uint64_t)op->offset) : NULL;
 }
 
 static const uint64_t *numbers_of(struct each *each, const struct ir_inst *inst, const struct ptx_operand *op)

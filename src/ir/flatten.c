@@ -451,6 +451,32 @@ static bool takes_stack(const struct ptx_function *function)
 	return false;
 }
 
+/* May a thread be gone when a function of the module returns? */
+static bool functions_exit(const struct ptx_module *module)
+{
+	for (size_t i = 0; i < module->functions.count; i++) {
+		const struct ptx_function *function = module->functions.data[i];
+		for (uint32_t k = 0; !function->is_entry && k < function->instruction_count; k++) {
+			unsigned opcode = function->instructions[k].form->row->opcode_id;
+			if (opcode == OP_exit || opcode == OP_trap)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Behind a call that is one: the thread goes the way of `exit` if it has exited in there. Returns the block that goes on. */
+static uint32_t leave_if_gone(struct walk *w, uint32_t from, const struct ptx_instruction *in)
+{
+	uint32_t behind = new_block(w->f), gone = add_variable(w->f, PTX_PRED), succs[2] = { w->exit, behind };
+	vec_push(&w->collect.defs, ((struct ir_def){ .operand = &ir_slot_operand, .value = gone, .old = IR_NONE }));
+	finish_inst(w->f, from, &w->collect, (struct ir_inst){ .op = IR_GONE, .ptx = in }, NULL);
+	end_block(w->f, from, IR_END_BRANCH, succs, 2, in->location);
+	block_at(w->f, from)->condition_variable = gone;
+	w->f->func->exits_in_calls = true;
+	return behind;
+}
+
 /* Inlines the call in `from`; control goes on in `*current`. */
 static bool flatten_call(struct walk *w, uint32_t from, const struct ptx_instruction *in, uint32_t *current)
 {
@@ -464,9 +490,11 @@ static bool flatten_call(struct walk *w, uint32_t from, const struct ptx_instruc
 		uint32_t next = in->guard ? new_block(f) : IR_NONE;
 		uint32_t own = guarded_block(w, from, in, next);
 		add_ptx(f, &w->collect, own, in, false);
+		if (real && functions_exit(f->func->module))
+			own = leave_if_gone(w, own, in);
 		if (in->guard)
 			jump(f, own, next, in->location);
-		*current = in->guard ? next : from;
+		*current = in->guard ? next : own;
 		return true;
 	}
 	uint32_t next = new_block(f);
@@ -597,7 +625,7 @@ static uint32_t end_at_barrier(struct flatten *f, uint32_t current, const struct
 static bool flatten_function(struct flatten *f, uint32_t instance, uint32_t entry, uint32_t done, uint32_t depth)
 {
 	struct walk w = { .f = f, .collect = { .f = f, .instance = instance }, .function = f->instances.data[instance]->function,
-			  .instance = instance, .depth = depth, .exit = 1, .done = done };
+			  .instance = instance, .depth = depth, .exit = f->exit, .done = done };
 	const struct ptx_function *function = w.function;
 	mark_leaders(&w);
 	uint32_t current = entry, barrier = 0, again = IR_NONE;
@@ -780,23 +808,81 @@ static void promote_parameters(struct flatten *f)
 
 /* ---- memory of the thread and the block ----------------------------------------------------------------- */
 
+static bool is_dynamic(const struct ptx_variable *variable)
+{
+	return variable->unsized || (variable->linkage == PTX_EXTERN && !variable->size);
+}
+
+static bool is_shared(const struct ptx_variable *variable)
+{
+	return variable->space == PTX_SPACE_SHARED || variable->space == PTX_SPACE_SHARED_CLUSTER;
+}
+
+static uint64_t place_shared(struct ir_func *func, const struct ptx_variable *variable)
+{
+	uint32_t align = variable->align ? variable->align : 1;
+	uint64_t offset = align_up(func->shared_bytes, align);
+	uint64_t end = offset + variable->size, most = UINT32_C(1) << 31; /* which no block has */
+	func->shared_bytes = (uint32_t)(end < most ? end : most);
+	func->shared_align = func->shared_align < align ? align : func->shared_align;
+	return offset;
+}
+
+static void mark_variables(const struct ptx_operand *op, bool *used)
+{
+	if (op->kind == PTX_OP_SYMBOL && op->symbol->kind == PTX_SYMBOL_VARIABLE && !((const struct ptx_variable *)op->symbol)->function)
+		used[((const struct ptx_variable *)op->symbol)->index] = true;
+	for (unsigned i = 0; i < op->part_count; i++)
+		mark_variables(&op->parts[i], used);
+}
+
+static void place_if_static(struct ir_func *func, const struct ptx_variable *variable)
+{
+	if (!is_shared(variable) || is_dynamic(variable))
+		return;
+	uint64_t offset = place_shared(func, variable);
+	struct ir_object *object = (struct ir_object *)(uintptr_t)ir_find_object(func, IR_NONE, variable);
+	if (object)
+		object->offset = offset;
+}
+
+/* A function that is called by whichever kernel, and each of these, must mean the same by a variable of the block's: those that functions name
+ * come first, in the module's order, named here or not. */
+static void place_for_calls(struct ir_func *func)
+{
+	const struct ptx_module *module = func->module;
+	if (func->kernel->is_entry && !func->calls)
+		return;
+	bool *used = arena_array(func->arena, bool, module->variables.count + 1);
+	for (size_t i = 0; i < module->functions.count; i++) {
+		const struct ptx_function *function = module->functions.data[i];
+		for (size_t k = 0; !function->is_entry && k < function->variables.count; k++)
+			place_if_static(func, function->variables.data[k]);
+		for (uint32_t k = 0; !function->is_entry && k < function->instruction_count; k++)
+			for (unsigned o = 0; o < function->instructions[k].operand_count; o++)
+				mark_variables(&function->instructions[k].operands[o], used);
+	}
+	for (size_t i = 0; i < module->variables.count; i++)
+		if (used[i])
+			place_if_static(func, module->variables.data[i]);
+}
+
 static void place_objects(struct ir_func *func)
 {
+	place_for_calls(func);
 	for (int pass = 0; pass < 2; pass++) { /* dynamic shared memory begins where the static part ends */
 		for (size_t i = 0; i < func->objects.count; i++) {
 			struct ir_object *object = &func->objects.data[i];
 			const struct ptx_variable *variable = object->variable;
 			uint32_t align = variable->align ? variable->align : 1;
-			bool shared = variable->space == PTX_SPACE_SHARED || variable->space == PTX_SPACE_SHARED_CLUSTER;
-			bool dynamic = shared && (variable->unsized || (variable->linkage == PTX_EXTERN && !variable->size));
-			if (object->promoted || dynamic != (pass == 1))
+			bool shared = is_shared(variable), dynamic = shared && is_dynamic(variable);
+			if (object->promoted || dynamic != (pass == 1) || object->offset != UINT64_MAX)
 				continue;
 			if (dynamic) {
-				object->offset = align_up(func->shared_bytes, 16);
+				object->offset = func->kernel->is_entry ? align_up(func->shared_bytes, 16) : 0;
+				object->floats = !func->kernel->is_entry;
 			} else if (shared) {
-				object->offset = align_up(func->shared_bytes, align);
-				func->shared_bytes = (uint32_t)(object->offset + variable->size);
-				func->shared_align = func->shared_align < align ? align : func->shared_align;
+				object->offset = place_shared(func, variable);
 			} else {
 				object->offset = align_up(func->local_bytes, align < 16 ? 16 : align);
 				func->local_bytes = (uint32_t)(object->offset + variable->size);
@@ -828,6 +914,13 @@ bool ir_flatten(struct flatten *f, struct ir_func *func, struct ptx_diagnostic *
 	f->carry = add_variable(f, PTX_PRED);
 	uint32_t entry = new_block(f), exit_block = new_block(f);
 	end_block(f, exit_block, IR_END_EXIT, NULL, 0, func->kernel->symbol.location);
+	f->exit = exit_block;
+	if (!func->kernel->is_entry && functions_exit(func->module)) {
+		struct collect none = { .f = f };
+		f->exit = new_block(f);
+		finish_inst(f, f->exit, &none, (struct ir_inst){ .op = IR_GO }, NULL);
+		jump(f, f->exit, exit_block, func->kernel->symbol.location);
+	}
 	if (!flatten_function(f, new_instance(f, IR_NONE, func->kernel), entry, exit_block, 0))
 		return false;
 	promote_parameters(f);

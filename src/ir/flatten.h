@@ -46,6 +46,7 @@ struct flatten {
 	uint32_t object_table_size;
 	uint32_t carry;         /* variable of the carry flag */
 	bool uses_stack;
+	uint32_t exit;          /* block that `exit` goes to */
 };
 
 bool ir_flatten(struct flatten *f, struct ir_func *func, struct ptx_diagnostic *diagnostic);

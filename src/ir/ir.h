@@ -79,6 +79,7 @@ struct ir_object {
 	const struct ptx_variable *variable;
 	uint32_t instance;
 	uint64_t offset;  /* in the thread's local memory, or in static shared memory */
+	bool floats;      /* dynamic shared memory, in a function that is called: it begins where the running kernel's static part ends */
 	bool promoted;    /* .param object whose accesses became copies: no memory */
 };
 
@@ -99,7 +100,10 @@ enum ir_op {
 	IR_ARRIVED,    /* def = what the barrier whose ticket is use 0 has reduced */
 	IR_TURN,       /* def = the way on from state use 0, if the thread with ticket use 1 may go; else the last of the switch */
 	IR_MORE,       /* def = has any thread of the warp a state, use 0, that is not the end? */
-	IR_LEFT        /* the thread comes to no barrier any more */
+	IR_LEFT,       /* the thread comes to no barrier any more */
+	/* of threads that exit in functions that are called and not inlined (flatten.c) */
+	IR_GO,         /* in the function: its caller is to know that the thread is gone */
+	IR_GONE        /* behind a call: def = is it? */
 };
 
 struct ir_inst {
@@ -200,6 +204,7 @@ struct ir_func {
 	bool warpless;                 /* options.in_step: ir_shows_no_warps() */
 	uint32_t rows;                 /* threads of a row, where blocks go through theirs together; 0: block by block (rows.c) */
 	bool calls;                    /* calls functions that could not be inlined: pointers, recursion */
+	bool exits_in_calls;        /* … in which threads may exit */
 	uint32_t kernel_flags;         /* KERNEL_… */
 	struct flatten *flatten;       /* instances and objects: ir_find_object() */
 };

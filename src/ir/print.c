@@ -47,7 +47,8 @@ static void print_inst(const struct ir_func *func, const struct ir_inst *inst, s
 	static const char *const op_names[] = { [IR_COPY] = "copy", [IR_TRAP] = "trap", [IR_LANE_MASK] = "lane.mask", [IR_LANE_MORE] = "lane.more",
 						[IR_LANE_FIRST] = "lane.first", [IR_LANE_SPILL] = "lane.spill", [IR_LANE_READ] = "lane.read",
 						[IR_LANE_WRITE] = "lane.write", [IR_LANE_LOAD] = "lane.load", [IR_ARRIVE] = "arrive",
-						[IR_ARRIVED] = "arrived", [IR_TURN] = "turn", [IR_MORE] = "more", [IR_LEFT] = "left" };
+						[IR_ARRIVED] = "arrived", [IR_TURN] = "turn", [IR_MORE] = "more", [IR_LEFT] = "left",
+						[IR_GO] = "go", [IR_GONE] = "gone" };
 	size_t start = out->count;
 	text_printf(out, "    ");
 	for (unsigned d = 0; d < inst->def_count; d++)

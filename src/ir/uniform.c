@@ -239,7 +239,7 @@ static struct ir_shape operand_shape(const struct ir_func *func, const struct ir
 		bool variable = op->symbol->kind == PTX_SYMBOL_VARIABLE;
 		const struct ir_object *object = variable ? ir_find_object(func, inst->instance, (const struct ptx_variable *)op->symbol) : NULL;
 		int64_t offset = object ? (int64_t)object->offset + op->offset : 0;
-		return object ? range(IR_UNIFORM, 0, offset, offset) : shape_of(IR_UNIFORM, 64);
+		return object && !object->floats ? range(IR_UNIFORM, 0, offset, offset) : shape_of(IR_UNIFORM, 64);
 	}
 	default:
 		return shape_of(IR_UNIFORM, 64);
@@ -597,7 +597,8 @@ static struct ir_shape shape_of_lane_op(const struct ir_func *func, const struct
 {
 	if (inst->op == IR_LANE_SPILL)
 		return value_shape(func, inst->uses[0].value);
-	return shape_of(inst->op == IR_LANE_LOAD || func->whole_block ? IR_VARYING : IR_UNIFORM, bits);
+	bool varies = inst->op == IR_LANE_LOAD || func->whole_block || (inst->op == IR_GONE && func->lanes > 1);
+	return shape_of(varies ? IR_VARYING : IR_UNIFORM, bits);
 }
 
 static void visit_inst(struct uniform *u, const struct ir_inst *inst)

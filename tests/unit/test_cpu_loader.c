@@ -38,7 +38,7 @@ static void loads_and_runs(void **state)
 	cpu_function_fn *twice;
 	memcpy(&twice, &address, sizeof twice);
 	int in = 21, out = 0;
-	twice(NULL, 0, &in, &out);
+	twice(NULL, 0, &in, &out, NULL);
 	assert_int_equal(out, 42);
 	cpu_code_unload(code, &arena);
 	free(object);
@@ -77,6 +77,37 @@ static void many_objects_share_mappings(void **state)
 		cpu_code_unload(codes[i], &arena);
 	cpu_code_arena_fini(&arena);
 	free(object);
+}
+
+static const uint64_t *symbols_of(struct cpu_block *block, uint32_t thread, const void *parameters, void *results, const uint64_t *symbols)
+{
+	assert_null(block);
+	assert_int_equal(thread, 3);
+	assert_ptr_equal(parameters, results);
+	return symbols;
+}
+
+/* Each has a target, and a table for the target's fifth argument, whatever the caller's was. */
+static void stubs_give_tables(void **state)
+{
+	struct code_arena arena;
+	struct code_stubs stubs;
+	const uint64_t *(*function)(struct cpu_block *, uint32_t, const void *, void *, const uint64_t *) = symbols_of;
+	uint64_t tables[700];
+	void *target;
+	(void)state;
+	memcpy(&target, &function, sizeof target);
+	cpu_code_arena_init(&arena);
+	assert_true(cpu_code_stubs_create(&stubs, &arena, 700, target));
+	for (size_t i = 0; i < 700; i++)
+		stubs.tables[i] = &tables[i];
+	for (size_t i = 0; i < 700; i++) {
+		void *stub = cpu_code_stub(&stubs, i);
+		memcpy(&function, &stub, sizeof function);
+		assert_ptr_equal(function(NULL, 3, &stubs, &stubs, NULL), &tables[i]);
+	}
+	cpu_code_stubs_destroy(&stubs, &arena);
+	cpu_code_arena_fini(&arena);
 }
 
 static void stubs_jump(void **state)
@@ -275,7 +306,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(loads_and_runs),
 		cmocka_unit_test(many_objects_share_mappings),
-		cmocka_unit_test(stubs_jump),
+		cmocka_unit_test(stubs_jump), cmocka_unit_test(stubs_give_tables),
 		cmocka_unit_test(relocates_for_aarch64),
 		cmocka_unit_test(refuses_with_reasons),
 		cmocka_unit_test(mutations),

@@ -17,7 +17,7 @@
 
 #include <stdint.h>
 
-enum { CPU_ABI = 7 };
+enum { CPU_ABI = 8 };
 enum {
 	CONTEXT_MAX = 256 << 10,  /* of kernel_info.context_bytes */
 	SHARED_WINDOW = 256 << 10 /* readable and writable bytes of a block's shared memory, some more than a program may ask for */
@@ -26,8 +26,9 @@ enum {
 struct cpu_block;
 typedef void cpu_kernel_fn(struct cpu_block *block, uint32_t first_thread, uint32_t end_thread);
 /* Scalar form of a .func, for indirect and recursive calls: parameters and results as byte buffers laid out as PTX says
- * (each naturally aligned, in order; `results` first element at 0). */
-typedef void cpu_function_fn(struct cpu_block *block, uint32_t thread, const void *parameters, void *results);
+ * (each naturally aligned, in order; `results` first element at 0, and a byte behind them that says whether the thread has exited). `symbols`:
+ * the table of the object that the function is in, which need not be the running kernel's. */
+typedef void cpu_function_fn(struct cpu_block *block, uint32_t thread, const void *parameters, void *results, const uint64_t *symbols);
 
 /* The blocks of a cluster have their shared memory at steps of 1 << CLUSTER_SHIFT, in the order of their ranks: the distance from a
  * block's own is the shared address of another's (signed, in 32 bits), and generic addresses are the same for all. */

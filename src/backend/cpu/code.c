@@ -107,26 +107,31 @@ void cpu_code_arena_give(struct code_arena *arena, void *at, size_t bytes)
 	pthread_mutex_unlock(&arena->lock);
 }
 
-/* The stubs' pages are followed by the pages of the pointers, which stay writable. */
+/* The stubs' pages are followed by the pages of the pointers, which stay writable: all targets, then all tables. A stub loads its table into
+ * the register of a function's fifth argument, whatever the caller has there, and jumps. */
 bool cpu_code_stubs_create(struct code_stubs *stubs, struct code_arena *arena, size_t count, void *target)
 {
-	size_t code = align_up(count * STUB, PAGE), bytes = code + align_up(count * sizeof(void *), PAGE);
+	size_t code = align_up(count * STUB, PAGE), bytes = code + align_up(2 * count * sizeof(void *), PAGE);
 	uint8_t *at = cpu_code_arena_take(arena, bytes);
 	if (!at)
 		return false;
 	for (size_t i = 0; i < count; i++) {
 		uint8_t *stub = at + i * STUB;
-		int32_t distance = (int32_t)(code + i * sizeof(void *) - i * STUB);
+		int32_t distance = (int32_t)(code + i * sizeof(void *) - i * STUB), table = distance + (int32_t)(count * sizeof(void *));
 #if defined(__x86_64__)
-		static const uint8_t jump[] = { 0xff, 0x25 }; /* jmp *distance(%rip) */
-		memcpy(stub, jump, sizeof jump);
-		distance -= 6;
-		memcpy(stub + 2, &distance, 4);
+		static const uint8_t load[] = { 0x4c, 0x8b, 0x05 }, jump[] = { 0xff, 0x25 }; /* mov table(%rip), %r8; jmp *distance(%rip) */
+		memcpy(stub, load, sizeof load);
+		table -= 7;
+		memcpy(stub + 3, &table, 4);
+		memcpy(stub + 7, jump, sizeof jump);
+		distance -= 13;
+		memcpy(stub + 9, &distance, 4);
 #elif defined(__aarch64__)
-		uint32_t words[2] = { 0x58000010u | (uint32_t)(distance / 4) << 5, 0xd61f0200u }; /* ldr x16, distance; br x16 */
+		/* ldr x4, table; ldr x16, distance; br x16 */
+		uint32_t words[3] = { 0x58000004u | (uint32_t)(table / 4) << 5, 0x58000010u | (uint32_t)(distance / 4 - 1) << 5, 0xd61f0200u };
 		memcpy(stub, words, sizeof words);
 #else
-		(void)stub, (void)distance;
+		(void)stub, (void)distance, (void)table;
 		return false;
 #endif
 		memcpy(at + code + i * sizeof target, &target, sizeof target);
@@ -136,6 +141,7 @@ bool cpu_code_stubs_create(struct code_stubs *stubs, struct code_arena *arena, s
 		return false;
 	}
 	*stubs = (struct code_stubs){ .code = at, .targets = (_Atomic(void *) *)(void *)(at + code), .bytes = bytes };
+	stubs->tables = (void **)(void *)(at + code) + count;
 	return true;
 }
 

@@ -89,7 +89,8 @@ void cpu_code_arena_give(struct code_arena *arena, void *at, size_t bytes);
 /* Jumps through pointers: addresses that are known before the functions are. All zero: made by cpu_code_stubs_create. */
 struct code_stubs {
 	uint8_t *code;
-	_Atomic(void *) *targets;
+	_Atomic(void *) *targets; /* where stub i jumps to */
+	void **tables;            /* and the symbols that it gives: to be written before */
 	size_t bytes;
 };
 bool cpu_code_stubs_create(struct code_stubs *stubs, struct code_arena *arena, size_t count, void *target);

@@ -34,9 +34,9 @@ const char *cpu_kernel_name(const struct device_kernel *kernel)
 /* ---- functions ---------------------------------------------------------------------------------- */
 
 /* Where a function's address leads until code that holds it has been loaded. */
-static void function_missing(struct cpu_block *block, uint32_t thread, const void *parameters, void *results)
+static void function_missing(struct cpu_block *block, uint32_t thread, const void *parameters, void *results, const uint64_t *symbols)
 {
-	(void)parameters, (void)results;
+	(void)parameters, (void)results, (void)symbols;
 	log_error("kernel %s calls a function by an address that no kernel compiled so far holds", block->launch->name);
 	block->services->trap(block, thread, STATUS_LAUNCH_FAILED);
 }
@@ -61,7 +61,7 @@ static uint64_t function_address(void *context, const struct ptx_function *funct
 
 /* The module's functions that a new object holds can be called from now on; the first object's are kept, so that an
  * address means the same everywhere. */
-static void adopt_functions(struct device_module *module, const struct code *code)
+static void adopt_functions(struct device_module *module, const struct code *code, uint64_t *symbols)
 {
 	const char *name;
 	void *address;
@@ -74,8 +74,10 @@ static void adopt_functions(struct device_module *module, const struct code *cod
 		void *missing;
 		cpu_function_fn *none = function_missing;
 		memcpy(&missing, &none, sizeof missing);
-		if (need_stubs_locked(module) && atomic_load(&module->stubs.targets[function->index]) == missing)
+		if (need_stubs_locked(module) && atomic_load(&module->stubs.targets[function->index]) == missing) {
+			module->stubs.tables[function->index] = symbols;
 			atomic_store(&module->stubs.targets[function->index], address);
+		}
 		pthread_mutex_unlock(&module->code.lock);
 	}
 }
@@ -195,8 +197,10 @@ static int load_code(struct code_kernel *code, struct variant *variant, const st
 	memcpy(&mine->entry, &entry, sizeof entry);
 	if (!entry)
 		return code_fail(variant, STATUS_INVALID_IMAGE, "kernel %s: its object holds no function 'kernel'", name);
-	adopt_functions(module, mine->code);
-	return code_symbols(code, variant, result, &module->variables, &mine->symbols);
+	int status = code_symbols(code, variant, result, &module->variables, &mine->symbols);
+	if (!status)
+		adopt_functions(module, mine->code, mine->symbols);
+	return status;
 }
 
 static void unload_code(struct code_kernel *code, struct variant *variant)

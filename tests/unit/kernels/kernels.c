@@ -255,10 +255,10 @@ BODY
 }
 #elif defined(KERNEL_call_table)
 /* out = table[0](7): a function's address in a variable's initial value */
-void twice(struct cpu_block *block, uint32_t thread, const void *parameters, void *results);
-void twice(struct cpu_block *block, uint32_t thread, const void *parameters, void *results)
+void twice(struct cpu_block *block, uint32_t thread, const void *parameters, void *results, const uint64_t *symbols);
+void twice(struct cpu_block *block, uint32_t thread, const void *parameters, void *results, const uint64_t *symbols)
 {
-	(void)block, (void)thread;
+	(void)block, (void)thread, (void)symbols;
 	*(int *)results = 2 * *(const int *)parameters;
 }
 BODY
@@ -266,7 +266,7 @@ BODY
 	int in = 7;
 	cpu_function_fn *function = *(cpu_function_fn **)(uintptr_t)block->symbols[0];
 	(void)first, (void)end;
-	function(block, 0, &in, pointer(block, 0));
+	function(block, 0, &in, pointer(block, 0), block->symbols);
 }
 #elif defined(KERNEL_assert_third)
 BODY
