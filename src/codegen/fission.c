@@ -227,7 +227,7 @@ static void give_home(struct emitter *e, uint32_t value)
 		home->kind = HOME_REMADE;
 	} else {
 		home->kind = HOME_GROUP;
-		home->offset = HOME_NOWHERE;
+		home->offset = IR_NONE;
 		home->with = IR_NONE;
 	}
 }
@@ -244,7 +244,7 @@ uint32_t fission_home_bytes(struct emitter *e, uint32_t value)
 static void place_home(struct emitter *e, uint32_t value)
 {
 	struct home *home = &e->state->fission->homes[value];
-	if (home->kind != HOME_GROUP || home->offset != HOME_NOWHERE)
+	if (home->kind != HOME_GROUP || home->offset != IR_NONE)
 		return;
 	bool scalar = e->ir->values.data[value].shape.kind == IR_UNIFORM || is_kept_by_base(e, value);
 	home->offset = take_context(e->state->fission, fission_home_bytes(e, value), lane_bytes(e, value, !scalar) * (scalar ? 1 : e->width));

@@ -35,7 +35,6 @@ struct block_code {
 };
 
 /* Where a value that lives from one region to another is kept (fission.c). */
-enum { HOME_NOWHERE = UINT32_MAX };
 enum home_kind {
 	HOME_NONE,
 	HOME_BLOCK, /* once: the block's groups agree on it */
@@ -44,7 +43,7 @@ enum home_kind {
 };
 struct home {
 	uint8_t kind;
-	uint32_t offset;   /* GROUP; HOME_NOWHERE: not decided */
+	uint32_t offset;   /* GROUP; IR_NONE: not decided */
 	uint32_t with;     /* GROUP: the value that it is shared with (homes.c), or IR_NONE */
 	LLVMValueRef steps; /* GROUP: slot of what the whole block has added since (homes.c), or NULL */
 	LLVMValueRef added; /* of these, what the current region began with */
