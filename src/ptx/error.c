@@ -49,7 +49,8 @@ static void add_source(struct text *out, const struct ptx_module *module, struct
 	text_add(out, "    ", 4);
 	for (size_t i = 0; i < shown; i++) {
 		char c = line[begin + i];
-		text_add(out, (unsigned char)c < ' ' ? " " : &c, 1);
+		/* A byte is a column: what is none of ASCII's characters, whatever it is meant to be, is one too. */
+		text_add(out, (unsigned char)c < ' ' ? " " : (unsigned char)c > '~' ? "?" : &c, 1);
 	}
 	text_printf(out, "\n    %*s^\n", (int)(caret - begin), "");
 }
