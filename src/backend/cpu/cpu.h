@@ -292,10 +292,13 @@ int cpu_queue_timestamp(struct device_queue *queue, uint64_t *when_ns);
 void cpu_queue_advance(struct device_queue *queue); /* its head is done */
 /* Commands that are not in the queue yet; NULL: no memory, or (`status`) why not. */
 struct command *cpu_command_launch(struct device_queue *queue, struct device_kernel *kernel, const struct launch_config *config, int *status);
+struct command *cpu_command_take(struct device_queue *queue, enum command_kind kind); /* empty; NULL: out of memory */
 struct command *cpu_command_copy(struct device_queue *queue, struct copy copy);
 struct command *cpu_command_fill(struct device_queue *queue, struct fill fill);
 struct command *cpu_command_wait(struct device_queue *queue, struct device_queue *other, uint64_t ticket);
 void cpu_queue_submit(struct device_queue *queue, struct command *command);
+/* The caller runs body(argument) as if it had been submitted, where the queue is idle; else false. */
+bool cpu_queue_at_once(struct device_queue *queue, void (*body)(void *), void *argument);
 void cpu_queue_unref(struct device_queue *queue);
 /* The command's launch is done: makes the next one of its list the command's; false: there is none. */
 bool cpu_launch_next(struct command *command);

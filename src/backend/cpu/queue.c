@@ -7,8 +7,6 @@
 #include <stdlib.h>
 
 enum {
-	COPY_ITEM = 1 << 20,       /* bytes: a large copy is shared out in these */
-	COPY_AT_ONCE = 64 << 10,   /* a copy of no more than this on an idle queue is done by the caller: waking costs more */
 	ITEMS_A_WORKER = 16,
 	DEEP = 1024,               /* launches not done yet: whoever wants to add more helps first, as with CUDA's queues */
 	WAIT_SPIN_NS = 50000,      /* for the last items, which others run */
@@ -80,7 +78,7 @@ static struct command *command_make(struct device *device)
 	return command;
 }
 
-static struct command *command_take(struct device_queue *queue, enum command_kind kind)
+struct command *cpu_command_take(struct device_queue *queue, enum command_kind kind)
 {
 	spinlock_lock(&queue->lock);
 	struct command *command = queue->spare;
@@ -248,7 +246,7 @@ static struct command *follow_up(struct device_queue *queue, struct command *com
 	struct command *first = NULL, **end = cpu_children_follow_up(queue, command->launch, &first);
 	if (!list || command->launch == &list->launches[list->count - 1])
 		return first;
-	struct command *rest = command_take(queue, COMMAND_LAUNCH);
+	struct command *rest = cpu_command_take(queue, COMMAND_LAUNCH);
 	if (!rest) {
 		cpu_device_fail(queue->device, STATUS_OUT_OF_MEMORY);
 		return first;
@@ -392,6 +390,27 @@ static void submit_brief(struct device_queue *queue, struct command *command)
 	if (submit(queue, command, true, &ticket))
 		help_with(queue, worker, ticket);
 	end_help(queue->device, worker);
+}
+
+bool cpu_queue_at_once(struct device_queue *queue, void (*body)(void *), void *argument)
+{
+	struct worker *worker = cpu_pool_borrow(queue->device);
+	if (!worker)
+		return false;
+	spinlock_lock(&queue->lock);
+	bool idle = !queue->head;
+	if (idle) {
+		if (!cpu_worker_guard(worker, body, argument))
+			cpu_fault_report(worker);
+		uint64_t ticket = ++queue->submitted;
+		atomic_store(&queue->done, ticket);
+		atomic_store(&queue->done_word, (uint32_t)ticket);
+	}
+	spinlock_unlock(&queue->lock);
+	cpu_pool_return(queue->device, worker);
+	if (idle)
+		queue_signal(queue);
+	return idle;
 }
 
 /* ---- launches -------------------------------------------------------------------------------- */
@@ -557,7 +576,7 @@ static int launch_enter(struct device_queue *queue)
 
 struct command *cpu_command_launch(struct device_queue *queue, struct device_kernel *kernel, const struct launch_config *config, int *status)
 {
-	struct command *command = command_take(queue, COMMAND_LAUNCH);
+	struct command *command = cpu_command_take(queue, COMMAND_LAUNCH);
 	*status = STATUS_OUT_OF_MEMORY;
 	if (!command)
 		return NULL;
@@ -627,199 +646,12 @@ int cpu_queue_launch_list(struct device_queue *queue, struct device_list *list)
 	int status = launch_enter(queue);
 	if (status)
 		return status;
-	struct command *command = command_take(queue, COMMAND_LAUNCH);
+	struct command *command = cpu_command_take(queue, COMMAND_LAUNCH);
 	if (!command)
 		return STATUS_OUT_OF_MEMORY;
 	atomic_fetch_add(&list->uses, 1);
 	command->list = list;
 	command->launch = list->launches;
-	cpu_queue_submit(queue, command);
-	return STATUS_SUCCESS;
-}
-
-/* ---- copies and fills ------------------------------------------------------------------------ */
-
-void cpu_copy_run_item(const struct copy *copy, uint32_t item)
-{
-	if (!copy->rows) {
-		uint64_t from = (uint64_t)item * COPY_ITEM;
-		uint64_t size = copy->width - from < COPY_ITEM ? copy->width - from : COPY_ITEM;
-		memmove(copy->to + from, copy->from + from, size);
-		return;
-	}
-	uint64_t rows = copy->height * copy->depth, row = item * copy->rows;
-	uint64_t end = rows - row < copy->rows ? rows : row + copy->rows;
-	for (; row < end; row++) {
-		uint64_t y = row % copy->height, z = row / copy->height;
-		memmove(copy->to + z * copy->to_slice + y * copy->to_pitch, copy->from + z * copy->from_slice + y * copy->from_pitch,
-			copy->width);
-	}
-}
-
-static void fill_row(uint8_t *to, uint64_t count, uint32_t value, unsigned element)
-{
-	if (element == 1) {
-		memset(to, (int)value, count);
-	} else if (element == 2) {
-		uint16_t half = (uint16_t)value;
-		for (uint64_t i = 0; i < count; i++)
-			memcpy(to + 2 * i, &half, 2);
-	} else {
-		for (uint64_t i = 0; i < count; i++)
-			memcpy(to + 4 * i, &value, 4);
-	}
-}
-
-void cpu_fill_run_item(const struct fill *fill, uint32_t item)
-{
-	if (!fill->rows) {
-		uint64_t from = (uint64_t)item * (COPY_ITEM / 4);
-		uint64_t count = fill->width - from < COPY_ITEM / 4 ? fill->width - from : COPY_ITEM / 4;
-		fill_row(fill->to + from * fill->element, count, fill->value, fill->element);
-		return;
-	}
-	uint64_t row = item * fill->rows;
-	uint64_t end = fill->height - row < fill->rows ? fill->height : row + fill->rows;
-	for (; row < end; row++)
-		fill_row(fill->to + row * fill->pitch, fill->width, fill->value, fill->element);
-}
-
-static void copy_at_once(void *argument)
-{
-	cpu_copy_run_item(argument, 0);
-}
-
-static void fill_at_once(void *argument)
-{
-	cpu_fill_run_item(argument, 0);
-}
-
-/* A small transfer on an idle queue, by the caller; false where it must be queued. */
-static bool at_once(struct device_queue *queue, uint64_t bytes, void (*body)(void *), void *argument)
-{
-	if (bytes > COPY_AT_ONCE)
-		return false;
-	struct worker *worker = cpu_pool_borrow(queue->device);
-	if (!worker)
-		return false;
-	spinlock_lock(&queue->lock);
-	bool idle = !queue->head;
-	if (idle) {
-		if (!cpu_worker_guard(worker, body, argument))
-			cpu_fault_report(worker);
-		uint64_t ticket = ++queue->submitted;
-		atomic_store(&queue->done, ticket);
-		atomic_store(&queue->done_word, (uint32_t)ticket);
-	}
-	spinlock_unlock(&queue->lock);
-	cpu_pool_return(queue->device, worker);
-	if (idle)
-		queue_signal(queue);
-	return idle;
-}
-
-static uint32_t item_count(uint64_t total, uint64_t *item)
-{
-	/* No more items than the counter holds. */
-	while (total / *item >= UINT32_MAX)
-		*item *= 2;
-	return (uint32_t)((total + *item - 1) / *item);
-}
-
-struct command *cpu_command_copy(struct device_queue *queue, struct copy copy)
-{
-	uint64_t linear = COPY_ITEM, rows = copy.height * copy.depth;
-	copy.rows = rows == 1 ? 0 : COPY_ITEM / copy.width + 1;
-	struct command *command = command_take(queue, COMMAND_COPY);
-	if (!command)
-		return NULL;
-	command->copy = copy;
-	command->items = copy.rows ? item_count(rows, &command->copy.rows) : item_count(copy.width, &linear);
-	return command;
-}
-
-static int submit_copy(struct device_queue *queue, struct copy copy)
-{
-	int status = cpu_device_status(queue->device);
-	if (status || !copy.width || !copy.height || !copy.depth)
-		return status;
-	cpu_fault_install();
-	uint64_t rows = copy.height * copy.depth;
-	copy.rows = rows == 1 ? 0 : COPY_ITEM / copy.width + 1;
-	if (copy.width <= COPY_AT_ONCE && rows <= COPY_AT_ONCE) {
-		struct copy whole = copy;
-		whole.rows = rows == 1 ? 0 : rows;
-		if (at_once(queue, copy.width * rows, copy_at_once, &whole))
-			return STATUS_SUCCESS;
-	}
-	uint64_t linear = COPY_ITEM;
-	if (copy.rows ? rows / copy.rows >= UINT32_MAX : copy.width / linear >= UINT32_MAX)
-		return STATUS_INVALID_VALUE;
-	struct command *command = cpu_command_copy(queue, copy);
-	if (!command)
-		return STATUS_OUT_OF_MEMORY;
-	cpu_queue_submit(queue, command);
-	return STATUS_SUCCESS;
-}
-
-int cpu_queue_copy(struct device_queue *queue, void *to, const void *from, uint64_t size)
-{
-	return submit_copy(queue, (struct copy){ .to = to, .from = from, .width = size, .height = 1, .depth = 1 });
-}
-
-int cpu_queue_copy_2d(struct device_queue *queue, void *to, uint64_t to_pitch, uint64_t to_slice, const void *from,
-		  uint64_t from_pitch, uint64_t from_slice, uint64_t width, uint64_t height, uint64_t depth)
-{
-	struct copy copy = { to, from, to_pitch, to_slice, from_pitch, from_slice, width, height, depth, 0 };
-	/* What lies in one piece on both sides is copied as one. */
-	if (copy.to_pitch == width && copy.from_pitch == width && (depth == 1 || (to_slice == from_slice && to_slice == width * height))) {
-		copy.width = width * height * depth;
-		copy.height = copy.depth = 1;
-	}
-	return submit_copy(queue, copy);
-}
-
-struct command *cpu_command_fill(struct device_queue *queue, struct fill fill)
-{
-	uint64_t linear = COPY_ITEM / 4;
-	fill.rows = fill.height == 1 ? 0 : COPY_ITEM / (fill.width * fill.element) + 1;
-	struct command *command = command_take(queue, COMMAND_FILL);
-	if (!command)
-		return NULL;
-	command->fill = fill;
-	command->items = fill.rows ? item_count(fill.height, &command->fill.rows) : item_count(fill.width, &linear);
-	return command;
-}
-
-int cpu_queue_fill(struct device_queue *queue, void *to, uint64_t pitch, uint32_t value, unsigned element, uint64_t width,
-	       uint64_t height)
-{
-	int status = cpu_device_status(queue->device);
-	if (status || !width || !height)
-		return status;
-	if (element != 1 && element != 2 && element != 4)
-		return STATUS_INVALID_VALUE;
-	cpu_fault_install();
-	struct fill fill = { .to = to, .pitch = pitch, .width = width, .height = height, .value = value, .element = element };
-	if (height > 1 && pitch == width * element) {
-		fill.width = width * height;
-		fill.height = 1;
-	}
-	/* Bytes that are all alike go through memset, whatever the element. */
-	if ((element == 4 && value == (value & 0xff) * 0x01010101u) || (element == 2 && (value & 0xffff) == (value & 0xff) * 0x0101u)) {
-		fill.width *= element;
-		fill.element = 1;
-	}
-	fill.rows = fill.height == 1 ? 0 : COPY_ITEM / (fill.width * fill.element) + 1;
-	if (fill.width <= COPY_AT_ONCE && fill.height <= COPY_AT_ONCE) {
-		struct fill whole = fill;
-		whole.rows = fill.height == 1 ? 0 : fill.height;
-		if (at_once(queue, fill.width * fill.height * fill.element, fill_at_once, &whole))
-			return STATUS_SUCCESS;
-	}
-	struct command *command = cpu_command_fill(queue, fill);
-	if (!command)
-		return STATUS_OUT_OF_MEMORY;
 	cpu_queue_submit(queue, command);
 	return STATUS_SUCCESS;
 }
@@ -830,7 +662,7 @@ int cpu_queue_host_function(struct device_queue *queue, void (*function)(void *)
 {
 	if (cpu_pool_gone())
 		return cpu_pool_gone();
-	struct command *command = command_take(queue, COMMAND_HOST);
+	struct command *command = cpu_command_take(queue, COMMAND_HOST);
 	if (!command)
 		return STATUS_OUT_OF_MEMORY;
 	command->host.function = function;
@@ -854,7 +686,7 @@ bool cpu_queue_done(struct device_queue *queue, uint64_t ticket)
 
 struct command *cpu_command_wait(struct device_queue *queue, struct device_queue *other, uint64_t ticket)
 {
-	struct command *command = command_take(queue, COMMAND_WAIT);
+	struct command *command = cpu_command_take(queue, COMMAND_WAIT);
 	if (!command)
 		return NULL;
 	command->wait.queue = other;
@@ -880,7 +712,7 @@ int cpu_queue_timestamp(struct device_queue *queue, uint64_t *when_ns)
 {
 	if (cpu_pool_gone())
 		return cpu_pool_gone();
-	struct command *command = command_take(queue, COMMAND_TIMESTAMP);
+	struct command *command = cpu_command_take(queue, COMMAND_TIMESTAMP);
 	if (!command)
 		return STATUS_OUT_OF_MEMORY;
 	command->timestamp = when_ns;
