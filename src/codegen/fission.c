@@ -310,6 +310,19 @@ void fission_mark_access(struct emitter *e, LLVMValueRef access, bool of_program
 
 /* ---- which values live across -------------------------------------------------------------------------------------- */
 
+/* In the emitter's memory: where the kernel turns out not to be one call, nobody comes by to give it back. */
+static void push_need(struct emitter *e, struct need *need, uint32_t value)
+{
+	if (need->count == need->capacity) {
+		need->capacity = need->capacity ? 2 * need->capacity : 16;
+		uint32_t *data = arena_array(e->state->arena, uint32_t, need->capacity);
+		if (need->count)
+			memcpy(data, need->data, need->count * sizeof *data);
+		need->data = data;
+	}
+	need->data[need->count++] = value;
+}
+
 static void need_value(struct emitter *e, uint32_t region, uint32_t value)
 {
 	struct fission *f = e->state->fission;
@@ -320,7 +333,7 @@ static void need_value(struct emitter *e, uint32_t region, uint32_t value)
 	const struct ir_inst *inst = definition(e, value);
 	for (unsigned u = 0; f->homes[value].kind == HOME_REMADE && u < inst->use_count; u++)
 		need_value(e, region, inst->uses[u].value);
-	vec_push(&f->needs[region], value); /* behind what it is made from */
+	push_need(e, &f->needs[region], value); /* behind what it is made from */
 }
 
 static void note_use(struct emitter *e, uint32_t value, uint32_t block)
@@ -762,5 +775,4 @@ void fission_end_region(struct emitter *e)
 		write_reduction(e, e->ir->leaders[r]);
 		LLVMBuildBr(e->b, f->entry[r]);
 	}
-	vec_fini(&f->needs[f->region]);
 }

@@ -111,8 +111,13 @@ int main(int argc, char **argv)
 	/* A variable of the device in a body has to get its place when the module is loaded. */
 	const char *with_variable = ".func other() { .global .u32 mine = 5; .reg .b32 %x; ld.global.u32 %x, [mine]; ret; }\n";
 
-	if (argc > 2)
-		return use_kernels(make_ptx(strcmp(argv[1], "variable") ? "" : with_variable), atoi(argv[2]));
+	if (argc > 2) {
+		char *ptx = make_ptx(strcmp(argv[1], "variable") ? "" : with_variable);
+		int failed = use_kernels(ptx, atoi(argv[2]));
+
+		free(ptx);
+		return failed;
+	}
 	CHECK(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
 	CHECK(mkdtemp(folder));
 	setenv("DRAGOMAN_CACHE_DIR", folder, 1);
