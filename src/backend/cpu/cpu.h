@@ -318,6 +318,7 @@ struct worker {
 	uint8_t *stack;
 	struct block_run *run;            /* the one used again and again */
 	struct block_run *spare;          /* more, for blocks that make progress together */
+	struct block_run *residents;      /* of the launch that runs; here, since leak checkers see no frames below a fiber's */
 	struct cluster *spare_clusters;
 	struct block_run *active;         /* the one whose code runs now; NULL outside kernels */
 	struct command *command;          /* the one whose item runs now */

@@ -153,7 +153,6 @@ struct together {
 	struct worker *worker;
 	struct command *command;
 	struct launch *launch;
-	struct block_run *residents;
 	uint32_t resident_count, items;
 	uint64_t next, end; /* blocks of the current item not begun yet */
 };
@@ -192,8 +191,8 @@ static struct block_run *together_begin(struct together *t, uint64_t number)
 	}
 	cpu_run_set_block(run, number);
 	cpu_block_begin(run);
-	run->next = t->residents;
-	t->residents = run;
+	run->next = worker->residents;
+	worker->residents = run;
 	t->resident_count++;
 	return run;
 }
@@ -257,7 +256,7 @@ static bool together_continue(struct together *t, struct block_run *run, bool *o
 static bool together_round(struct together *t)
 {
 	bool progress = false;
-	for (struct block_run **link = &t->residents; *link;) {
+	for (struct block_run **link = &t->worker->residents; *link;) {
 		struct block_run *run = *link;
 		bool over = false;
 		progress = together_continue(t, run, &over) || progress;
@@ -308,7 +307,7 @@ static uint32_t run_together(struct worker *worker, struct command *command, uin
 		}
 		if (progress) {
 			idle = 0;
-		} else if (!t.residents) {
+		} else if (!worker->residents) {
 			return t.items;
 		} else if (++idle <= IDLE_SPINS) {
 			cpu_relax();
