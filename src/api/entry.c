@@ -13,7 +13,7 @@
 #include "api/api.h"
 #include "api/trace.h"
 
-_Thread_local const struct api_function *api_current;
+_Thread_local const struct api_function *api_current STATIC_TLS;
 bool api_watched;
 
 static bool counting;

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/base.h"
+
 #define API_EXPORT __attribute__((visibility("default")))
 
 struct api_function {
@@ -22,7 +24,7 @@ extern _Atomic uint64_t api_call_counts[];
 extern _Atomic bool api_missing_told[];
 
 /* The function that this thread is in. */
-extern _Thread_local const struct api_function *api_current;
+extern _Thread_local const struct api_function *api_current STATIC_TLS;
 /* Calls are traced or counted. Set once, before the program's first call. */
 extern bool api_watched;
 

@@ -15,6 +15,10 @@
 #define ARRAY_LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 #define PRINTF_LIKE(f, a) __attribute__((format(printf, f, a)))
 #define UNUSED __attribute__((unused))
+/* For small thread-local variables that every call reads: no call of the loader's to find them, no memory on first use, so
+ * that signal handlers may read them too. The C library keeps some 1600 bytes for such variables of libraries that are opened
+ * later: bytes, not arrays. */
+#define STATIC_TLS __attribute__((tls_model("initial-exec")))
 
 static inline size_t align_up(size_t value, size_t align)
 {
@@ -125,6 +129,7 @@ bool env_dump(const char *what);                       /* DRAGOMAN_DUMP=ptx,ir,l
 /* The folder that holds our own libraries (that of the object this code is in). Static text or NULL. */
 const char *env_library_folder(void);
 
-uint64_t clock_ns(void); /* CLOCK_MONOTONIC */
+uint64_t clock_ns(void);        /* CLOCK_MONOTONIC */
+uint64_t clock_coarse_ns(void); /* the same as of the last tick, some milliseconds ago: a quarter of the time it takes */
 
 #endif

@@ -37,7 +37,7 @@ struct capture { /* of one stream */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct session *sessions;
 static _Atomic uint32_t session_count;
-static _Thread_local CUstreamCaptureMode thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+static _Thread_local CUstreamCaptureMode thread_mode STATIC_TLS = CU_STREAM_CAPTURE_MODE_GLOBAL;
 
 /* ---- sets ---------------------------------------------------------------------------------------------------------- */
 

@@ -19,7 +19,7 @@ struct stack_entry {
 static _Thread_local struct {
 	struct stack_entry *entries;
 	size_t count, capacity;
-} stack;
+} stack STATIC_TLS;
 
 static pthread_key_t stack_key;
 static pthread_once_t stack_once = PTHREAD_ONCE_INIT;
@@ -192,17 +192,17 @@ void context_reap(struct context *context)
 	}
 }
 
-/* The queues of all streams and of those that were destroyed at work. Held by the caller afterwards. */
-static size_t collect_queues(struct context *context, struct queue ***queues)
+enum { FEW_QUEUES = 8 };
+
+/* The queues of all streams, in `few` or in memory of their own. Held by the caller afterwards. */
+static size_t collect_queues(struct context *context, struct queue **few, struct queue ***queues)
 {
 	size_t count = 1, at = 0;
 
 	pthread_mutex_lock(&context->lock);
 	for (struct stream *s = context->streams; s; s = s->next)
 		count++;
-	for (struct queue *q = context->dying; q; q = q->next_dying)
-		count++;
-	*queues = malloc(count * sizeof **queues);
+	*queues = count <= FEW_QUEUES ? few : malloc(count * sizeof **queues);
 	if (*queues) {
 		(*queues)[at++] = context->legacy->queue;
 		for (struct stream *s = context->streams; s; s = s->next)
@@ -217,8 +217,8 @@ static size_t collect_queues(struct context *context, struct queue ***queues)
 
 CUresult context_synchronize(struct context *context)
 {
-	struct queue **queues;
-	size_t count = collect_queues(context, &queues);
+	struct queue *few[FEW_QUEUES], **queues;
+	size_t count = collect_queues(context, few, &queues);
 	CUresult status = CUDA_SUCCESS;
 
 	if (!queues)
@@ -230,8 +230,9 @@ CUresult context_synchronize(struct context *context)
 			status = one;
 		queue_drop(queues[i]);
 	}
-	free(queues);
-	for (;;) { /* streams destroyed while they worked */
+	if (queues != few)
+		free(queues);
+	while (atomic_load_explicit(&context->litter, memory_order_acquire)) { /* streams destroyed while they worked */
 		struct queue *queue;
 
 		pthread_mutex_lock(&context->lock);
@@ -244,7 +245,8 @@ CUresult context_synchronize(struct context *context)
 		context->ops->queue_destroy(queue->device_queue); /* waits for its work */
 		free(queue);
 	}
-	context_reap(context);
+	if (atomic_load_explicit(&context->litter, memory_order_relaxed))
+		context_reap(context);
 	pools_synchronized(context->device);
 	return status ? status : context_error(context);
 }

@@ -270,7 +270,7 @@ struct thread_stream {
 static _Thread_local struct {
 	struct thread_stream *data;
 	size_t count, capacity;
-} mine;
+} mine STATIC_TLS;
 
 static pthread_key_t mine_key;
 static pthread_once_t mine_once = PTHREAD_ONCE_INIT;

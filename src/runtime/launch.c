@@ -3,11 +3,54 @@
  * stub, which pops it and launches. */
 #include "runtime.h"
 
+#include <stdlib.h>
+
 /* Attributes go to the driver as they are. */
 _Static_assert(sizeof(cudaLaunchAttribute) == sizeof(CUlaunchAttribute), "launch attributes differ");
 _Static_assert(offsetof(cudaLaunchAttribute, val) == offsetof(CUlaunchAttribute, value), "launch attributes differ");
 
 /* ---- configurations ----------------------------------------------------------------------------------------------------- */
+
+enum { OLD_ARGUMENT_BYTES = 4096 };
+
+/* What few threads need, and what is too large for STATIC_TLS. */
+struct thread_more {
+	struct call_configuration deeper[CALL_CONFIGURATIONS - 1]; /* than the first */
+	struct old_arguments {
+		size_t size;
+		_Alignas(16) unsigned char bytes[OLD_ARGUMENT_BYTES];
+	} old;
+};
+
+static pthread_key_t more_key;
+static pthread_once_t more_once = PTHREAD_ONCE_INIT;
+
+static void make_more_key(void)
+{
+	pthread_key_create(&more_key, free);
+}
+
+/* NULL: out of memory. */
+static struct thread_more *thread_more(void)
+{
+	pthread_once(&more_once, make_more_key);
+	struct thread_more *more = pthread_getspecific(more_key);
+	if (more)
+		return more;
+	more = calloc(1, sizeof *more);
+	if (!more || !pthread_setspecific(more_key, more))
+		return more;
+	free(more);
+	return NULL;
+}
+
+static struct call_configuration *configuration(int depth)
+{
+	if (!depth)
+		return &runtime_thread.configuration;
+	struct thread_more *more = thread_more();
+	return more ? &more->deeper[depth - 1] : NULL;
+}
 
 unsigned int impl___cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, struct CUstream_st *stream)
 {
@@ -16,7 +59,13 @@ unsigned int impl___cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shar
 		runtime_fail(cudaErrorLaunchFailure, "%d launches are nested in one another's arguments", CALL_CONFIGURATIONS);
 		return 1;
 	}
-	thread->configurations[thread->configuration_count++] = (struct call_configuration){ grid, block, shared, stream };
+	struct call_configuration *next = configuration(thread->configuration_count);
+	if (!next) {
+		runtime_result(cudaErrorMemoryAllocation);
+		return 1;
+	}
+	*next = (struct call_configuration){ grid, block, shared, stream };
+	thread->configuration_count++;
 	return 0;
 }
 
@@ -25,7 +74,7 @@ cudaError_t impl___cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *sha
 	struct runtime_thread *thread = &runtime_thread;
 	if (thread->configuration_count == 0)
 		return runtime_fail(cudaErrorMissingConfiguration, "a kernel was called without <<<...>>>");
-	const struct call_configuration *top = &thread->configurations[--thread->configuration_count];
+	const struct call_configuration *top = configuration(--thread->configuration_count);
 	*grid = top->grid;
 	*block = top->block;
 	*shared = top->shared;
@@ -115,17 +164,14 @@ cudaError_t impl___cudaLaunchKernel(cudaKernel_t handle, dim3 grid, dim3 block, 
 
 /* ---- CUDA 6 and before: a configuration, arguments one by one, the launch ------------------------------------------------- */
 
-enum { OLD_ARGUMENT_BYTES = 4096 };
-
-/* Of the launch that is being prepared. Launches within its arguments are through before its own first argument is set. */
-static _Thread_local struct {
-	size_t size;
-	_Alignas(16) unsigned char bytes[OLD_ARGUMENT_BYTES];
-} old_arguments;
+/* Arguments are those of the launch that is being prepared: launches within them are through before its own first one is set. */
 
 cudaError_t impl_cudaConfigureCall(dim3 grid, dim3 block, size_t shared, cudaStream_t stream)
 {
-	old_arguments.size = 0;
+	struct thread_more *more = thread_more();
+	if (!more)
+		return runtime_result(cudaErrorMemoryAllocation);
+	more->old.size = 0;
 	return impl___cudaPushCallConfiguration(grid, block, shared, stream) ? runtime_thread.last_error : cudaSuccess;
 }
 
@@ -133,10 +179,13 @@ cudaError_t impl_cudaSetupArgument(const void *argument, size_t size, size_t off
 {
 	if (!runtime_thread.configuration_count)
 		return runtime_fail(cudaErrorMissingConfiguration, "no launch is configured");
+	struct thread_more *more = thread_more();
+	if (!more)
+		return runtime_result(cudaErrorMemoryAllocation);
 	if (!argument || offset > OLD_ARGUMENT_BYTES || size > OLD_ARGUMENT_BYTES - offset)
 		return runtime_result(cudaErrorInvalidValue);
-	memcpy(old_arguments.bytes + offset, argument, size);
-	old_arguments.size = offset + size > old_arguments.size ? offset + size : old_arguments.size;
+	memcpy(more->old.bytes + offset, argument, size);
+	more->old.size = offset + size > more->old.size ? offset + size : more->old.size;
 	return cudaSuccess;
 }
 
@@ -153,11 +202,14 @@ cudaError_t impl_cudaLaunch(const void *symbol)
 	error = register_find_function(symbol, &function);
 	if (error || shared > UINT32_MAX)
 		return runtime_result(error ? error : cudaErrorInvalidValue);
-	void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, old_arguments.bytes, CU_LAUNCH_PARAM_BUFFER_SIZE, &old_arguments.size,
-			  CU_LAUNCH_PARAM_END };
+	struct thread_more *more = thread_more();
+	if (!more)
+		return runtime_result(cudaErrorMemoryAllocation);
+	struct old_arguments *old = &more->old;
+	void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, old->bytes, CU_LAUNCH_PARAM_BUFFER_SIZE, &old->size, CU_LAUNCH_PARAM_END };
 	CUresult result = cuLaunchKernel(function, grid.x, grid.y, grid.z, block.x, block.y, block.z, (unsigned)shared,
-					 stream ? stream : runtime_default_stream(), NULL, old_arguments.size ? extra : NULL);
-	old_arguments.size = 0;
+					 stream ? stream : runtime_default_stream(), NULL, old->size ? extra : NULL);
+	old->size = 0;
 	return result ? runtime_result(launch_error(result, grid, block)) : cudaSuccess;
 }
 

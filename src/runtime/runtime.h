@@ -55,9 +55,9 @@ struct runtime_thread {
 	unsigned epoch;       /* runtime_epoch when a context was last made current here */
 	cudaError_t entry;    /* what runtime_enter() came to */
 	int configuration_count;
-	struct call_configuration configurations[CALL_CONFIGURATIONS];
+	struct call_configuration configuration; /* the first one; launch.c has the others */
 };
-extern _Thread_local struct runtime_thread runtime_thread;
+extern _Thread_local struct runtime_thread runtime_thread STATIC_TLS;
 
 /* Makes a context current, initialising the driver first if need be. False: runtime_thread.entry says why. */
 bool runtime_enter(void);

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-_Thread_local struct runtime_thread runtime_thread;
+_Thread_local struct runtime_thread runtime_thread STATIC_TLS;
 
 enum { MAX_DEVICES = 64 };
 

@@ -132,6 +132,7 @@ static int many_threads(void)
 	return bad ? 4 : 45;
 }
 
+/* Their thread-local memory has to fit into what the C library keeps for libraries that are opened later. */
 static int opened_by_hand(void)
 {
 	for (int i = 0; i < 20; i++) {
@@ -147,7 +148,7 @@ static int opened_by_hand(void)
 		if (dlclose(library))
 			return 4;
 	}
-	return 46;
+	return dlopen("libcudart.so.12", RTLD_NOW | RTLD_LOCAL) && dlopen("libcudart.so.13", RTLD_NOW | RTLD_LOCAL) ? 46 : 5;
 }
 
 int main(void)

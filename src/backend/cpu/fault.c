@@ -19,11 +19,9 @@ static pthread_mutex_t install_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic bool installed;
 static _Atomic uint64_t checked_ns;
 
-/* Read in a signal handler: must not be allocated on first use. */
-#define HANDLER_TLS __attribute__((tls_model("initial-exec")))
-static _Thread_local struct worker *current_worker HANDLER_TLS;
-static _Thread_local bool in_previous HANDLER_TLS;
-static _Thread_local bool has_stack;
+static _Thread_local struct worker *current_worker STATIC_TLS;
+static _Thread_local bool in_previous STATIC_TLS;
+static _Thread_local bool has_stack STATIC_TLS;
 
 void cpu_fault_set_worker(struct worker *worker)
 {
@@ -133,11 +131,11 @@ void cpu_fault_install(void)
 }
 
 /* A program that installs a handler later covers ours. We go on top again and treat its handler as the previous one; but
- * system calls at every launch would cost too much. */
+ * system calls at every launch would cost too much, and so would the exact time. */
 void cpu_fault_recheck(void)
 {
 	enum { EVERY_NS = 1000000 };
-	uint64_t now = clock_ns(), last = atomic_load_explicit(&checked_ns, memory_order_relaxed);
+	uint64_t now = clock_coarse_ns(), last = atomic_load_explicit(&checked_ns, memory_order_relaxed);
 	if (now - last < EVERY_NS || !atomic_compare_exchange_strong(&checked_ns, &last, now))
 		return;
 	pthread_mutex_lock(&install_lock);

@@ -152,7 +152,8 @@ static bool wait_is_over_locked(struct device_queue *queue)
 static bool is_brief(const struct launch *launch, unsigned nanoseconds)
 {
 	uint64_t each = atomic_load_explicit(&launch->variant->block_time, memory_order_relaxed);
-	return each && !launch->concurrent && launch->blocks <= 16 * (uint64_t)nanoseconds / each;
+	uint64_t all;
+	return each && !launch->concurrent && !__builtin_mul_overflow(each, launch->blocks, &all) && all <= 16 * (uint64_t)nanoseconds;
 }
 
 /* The command does the launch next. */
