@@ -200,6 +200,7 @@ static struct address resolve(struct emitter *e, const struct ptx_operand *op, e
 	if (space == PTX_SPACE_SHARED && is_narrow(base)) {
 		address.window = window;
 		address.offsets = LLVMBuildTrunc(e->b, add64(e, a, kbits(e, 64, (uint64_t)offset)), LLVMVectorType(int_type(e, 32), e->w), "");
+		address.words = words_side_by_side(e, base, address.offsets);
 	}
 	if (space == PTX_SPACE_SHARED_CLUSTER)
 		a = cluster_offset(e, a);

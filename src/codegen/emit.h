@@ -136,6 +136,7 @@ struct address {
 	bool own;              /* STRIDED, in shared memory, not below its start: nobody else is there while this block's thread runs */
 	bool inside;           /* own, and within the window whether lanes take part or not */
 	LLVMValueRef window, offsets; /* LANES in shared memory: the same as an i64 and <w x i32>, unsigned; NULL: not known so */
+	LLVMValueRef words;    /* of offsets: the load that they come of (side_by_side.c), or NULL */
 };
 LLVMValueRef local_window(struct emitter *e); /* i64 piece: where each lane's own local memory starts */
 /* Resolves [a+offset] in `space` to generic host pointers: shared and local windows added, parameters found. */

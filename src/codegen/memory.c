@@ -29,14 +29,20 @@ struct address address_plus(struct emitter *e, struct address address, int64_t b
 }
 
 /* From 32-bit offsets two lanes are one move out of the vector, a move and a shift; from pointers each is a move, and half of them a shuffle. */
+static LLVMValueRef lane_of_pair(struct emitter *e, LLVMValueRef offsets, unsigned lane)
+{
+	LLVMTypeRef i64 = LLVMInt64TypeInContext(e->context);
+	LLVMValueRef pair = lane_get(e, LLVMBuildBitCast(e->b, offsets, LLVMVectorType(i64, e->w / 2), "pairs"), lane / 2);
+	if (lane % 2)
+		return LLVMBuildLShr(e->b, pair, LLVMConstInt(i64, 32, false), "");
+	return LLVMBuildAnd(e->b, pair, LLVMConstInt(i64, UINT32_MAX, false), "");
+}
+
 static LLVMValueRef lane_of_window(struct emitter *e, struct address address, unsigned lane)
 {
 	LLVMTypeRef i64 = LLVMInt64TypeInContext(e->context);
-	LLVMValueRef pairs = LLVMBuildBitCast(e->b, address.offsets, LLVMVectorType(i64, e->w / 2), "pairs"), offset = lane_get(e, pairs, lane / 2);
-	if (lane % 2)
-		offset = LLVMBuildLShr(e->b, offset, LLVMConstInt(i64, 32, false), "");
-	else
-		offset = LLVMBuildAnd(e->b, offset, LLVMConstInt(i64, UINT32_MAX, false), "");
+	LLVMValueRef offset = address.words ? LLVMBuildZExt(e->b, lane_of_words(e, address.words, address.offsets, lane), i64, "") :
+					      lane_of_pair(e, address.offsets, lane);
 	LLVMValueRef window = LLVMBuildIntToPtr(e->b, address.window, LLVMPointerTypeInContext(e->context, 0), "");
 	return LLVMBuildGEP2(e->b, LLVMInt8TypeInContext(e->context), window, &offset, 1, "");
 }

@@ -41,6 +41,11 @@ LLVMValueRef cluster_offset(struct emitter *e, LLVMValueRef a);
 LLVMValueRef special_register(struct emitter *e, unsigned sreg, int component);
 LLVMValueRef shared_behind(struct emitter *e); /* where dynamic shared memory begins: i32 of the piece */
 
+/* side_by_side.c: the load of side-by-side 32-bit words that the lanes' offsets come of, while nothing has been written since; NULL: there is
+ * none. And one lane of such offsets, computed by itself. */
+LLVMValueRef words_side_by_side(struct emitter *e, const struct ptx_operand *place, LLVMValueRef offsets);
+LLVMValueRef lane_of_words(struct emitter *e, LLVMValueRef words, LLVMValueRef offsets, unsigned lane);
+
 /* prefetch.c: where the load is in a loop that steps far, asks for what its next round will read. */
 void prefetch_next(struct emitter *e, const struct ptx_operand *op, struct address address);
 /* Where the kernel begins: asks for what its block will write between later barriers. */

@@ -28,7 +28,7 @@ bool has(struct emitter *e, enum ptx_mod mod)
 	return ptx_has(e->inst->ptx->form, mod);
 }
 
-static uint32_t used_value(struct emitter *e, const struct ptx_operand *op)
+uint32_t used_value(struct emitter *e, const struct ptx_operand *op)
 {
 	for (unsigned i = 0; i < e->inst->use_count; i++)
 		if (e->inst->uses[i].operand == op)

@@ -76,6 +76,13 @@ struct emitter_state {
 	struct fission *fission;       /* NULL: the kernel is not cut into regions */
 	bool uncut;                    /* it was, but cannot be: to be compiled again with fibers */
 
+	struct word_pair {             /* what side_by_side.c has read last */
+		LLVMValueRef words;
+		unsigned number;
+		LLVMBasicBlockRef block;
+		LLVMValueRef value;
+	} last_pair;
+
 	struct lane_masks group;       /* GROUP piece: lanes that take part */
 	VEC(struct room) rooms;
 	size_t emitted;                /* instructions so far, each time that one is emitted */

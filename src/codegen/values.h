@@ -26,6 +26,7 @@ bool is_raw(struct emitter *e, uint32_t value);
 LLVMValueRef read_piece(struct emitter *e, uint32_t value);
 
 /* operands.c */
+uint32_t used_value(struct emitter *e, const struct ptx_operand *op); /* of a register operand of the instruction at hand */
 LLVMValueRef read_old(struct emitter *e, const struct ir_def *def, bool vector);
 LLVMValueRef read_guard(struct emitter *e);
 bool has_guard(const struct ir_inst *inst);

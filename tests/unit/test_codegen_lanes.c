@@ -359,6 +359,22 @@ static void test_scattered(void **state)
 	free(llvm);
 }
 
+/* Of places that lanes have read side by side two are one word, read again; unless something was written since. */
+#define COUNTED(BETWEEN) "ld.global.u32 %r3, [%rd4];\n" BETWEEN "shl.b32 %r4, %r3, 2;\nand.b32 %r4, %r4, 1020;\nmov.u32 %r5, s;\n" \
+			 "add.u32 %r5, %r5, %r4;\natom.shared.add.u32 %r6, [%r5], 1;\nld.shared.u32 %r6, [s+64];\nst.global.u32 [%rd5], %r6;\n"
+
+static void test_side_by_side(void **state)
+{
+	(void)state;
+	char *llvm = dump(HEAD COUNTED("") TAIL, shape(256, 1, 32), "llvm");
+	assert_int_equal(count(llvm, "%two"), 3 * 16); /* made, and each lane */
+	assert_int_equal(count(llvm, "extractelement"), 0);
+	free(llvm);
+	llvm = dump(HEAD COUNTED("st.global.u32 [%rd5], %r2;\n") TAIL, shape(256, 1, 32), "llvm");
+	assert_int_equal(count(llvm, "%two"), 0);
+	free(llvm);
+}
+
 static void test_counted_bits(void **state)
 {
 	(void)state;
@@ -378,7 +394,7 @@ int main(void)
 		cmocka_unit_test(test_lane_and_warp), cmocka_unit_test(test_zeros_in_loops), cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_joined_bits), cmocka_unit_test(test_warp_sum), cmocka_unit_test(test_rounded_down), cmocka_unit_test(test_jam),
 		cmocka_unit_test(test_wmma), cmocka_unit_test(test_fast_wmma),
-		cmocka_unit_test(test_handed_over), cmocka_unit_test(test_unsigned_index), cmocka_unit_test(test_scattered),
+		cmocka_unit_test(test_handed_over), cmocka_unit_test(test_unsigned_index), cmocka_unit_test(test_scattered), cmocka_unit_test(test_side_by_side),
 		cmocka_unit_test(test_counted_bits),
 		cmocka_unit_test(test_rows_of_blocks), cmocka_unit_test(test_part_of_a_warp),
 	};
