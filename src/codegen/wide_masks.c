@@ -255,8 +255,58 @@ static void drop(struct widener *w)
 	}
 }
 
+/* ---- who stays, and who leaves ------------------------------------------------------------------------------------------------- */
+
+static bool is_opposite_of(LLVMValueRef v, LLVMValueRef other)
+{
+	return LLVMIsAInstruction(v) && LLVMGetInstructionOpcode(v) == LLVMXor && LLVMGetOperand(v, 0) == other &&
+	       LLVMGetOperand(v, 1) == LLVMConstAllOnes(LLVMTypeOf(v));
+}
+
+static bool are_opposites(LLVMValueRef a, LLVMValueRef b)
+{
+	return is_opposite_of(a, b) || is_opposite_of(b, a);
+}
+
+/* and_: of `whole` those lanes that are in `other` too. */
+struct part {
+	LLVMValueRef and_, whole, other;
+};
+
+/* Those of a mask that stay in a loop are those that do not leave it. LLVM compares twice for that, the second time for the opposite, where it
+ * is one operation on what is there: whole & ~other is whole ^ (whole & other), and the other way round. */
+static void use_rests(struct widener *w, LLVMBasicBlockRef block)
+{
+	VEC(struct part) parts = { 0 };
+	for (LLVMValueRef v = LLVMGetFirstInstruction(block), next; v; v = next) {
+		next = LLVMGetNextInstruction(v);
+		if (!is_mask(v) || LLVMGetInstructionOpcode(v) != LLVMAnd)
+			continue;
+		LLVMValueRef rest = NULL;
+		for (unsigned op = 0; op < 2; op++) {
+			struct part part = { v, LLVMGetOperand(v, op), LLVMGetOperand(v, !op) };
+			for (size_t i = 0; !rest && i < parts.count; i++)
+				if (parts.data[i].whole == part.whole && are_opposites(parts.data[i].other, part.other))
+					rest = parts.data[i].and_;
+			if (rest) {
+				LLVMPositionBuilderBefore(w->b, v);
+				rest = LLVMBuildXor(w->b, part.whole, rest, "");
+				break;
+			}
+			vec_push(&parts, part);
+		}
+		if (rest) {
+			LLVMReplaceAllUsesWith(v, rest);
+			LLVMInstructionEraseFromParent(v);
+		}
+	}
+	vec_fini(&parts);
+}
+
 static void widen_function(struct widener *w, LLVMValueRef function)
 {
+	for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block))
+		use_rests(w, block);
 	w->first = NULL;
 	w->last = &w->first;
 	find_masks(w, function);
