@@ -83,6 +83,8 @@ LLVMValueRef arg_typed(struct emitter *e, unsigned index, enum ptx_type type);
 LLVMValueRef value_of(struct emitter *e, const struct ptx_operand *op, enum ptx_type type); /* any nested operand */
 /* The same without making NaNs canonical: for arithmetic of that float type, and nothing else. arg() of a row whose operand has a float
  * type already does this. */
+LLVMValueRef raw_arg(struct emitter *e, unsigned index);              /* an f32 register, of whatever use */
+bool copies_raw(struct emitter *e, unsigned index);                   /* of a copy whose result must be canonical: must it be made so? */
 void set_result(struct emitter *e, unsigned index, LLVMValueRef value);
 void set_value(struct emitter *e, const struct ptx_operand *op, LLVMValueRef value); /* any nested result operand; `_` is dropped.
 	a narrower value than the register is zero- or sign-extended as the operand's type says */

@@ -144,6 +144,8 @@ void emit_selp(struct emitter *e, const struct ptx_instruction *in)
 	double limit;
 	if (form_type(in) == PTX_F32 && ir_is_limit(e->ir, e->inst, &limit))
 		set_result(e, 0, limited(e, arg_typed(e, 2, PTX_F32), limit, float_range_of(e, 2)));
+	else if (form_type(in) == PTX_F32 && copies_raw(e, 1) && copies_raw(e, 2)) /* once, and not in front of it twice */
+		set_result(e, 0, canonical_nan(e, select_(e, arg(e, 3), raw_arg(e, 1), raw_arg(e, 2))));
 	else
 		set_result(e, 0, select_(e, arg(e, 3), arg(e, 1), arg(e, 2)));
 }

@@ -64,6 +64,8 @@ static bool sees_bits(struct emitter *e, const struct ptx_operand *op, enum ptx_
 	const struct isa_row *row = e->inst->ptx->form->row;
 	if (!(row->flags & ISA_PURE))
 		return true;
+	if (ir_absorbs_nan(e->ir, e->inst))
+		return false;
 	return type != PTX_F32 || (row->operand_count && operand_type(e, 0) == PTX_F64);
 }
 
@@ -161,6 +163,17 @@ LLVMValueRef arg_typed(struct emitter *e, unsigned index, enum ptx_type type)
 LLVMValueRef arg(struct emitter *e, unsigned index)
 {
 	return arg_typed(e, index, operand_type(e, index));
+}
+
+LLVMValueRef raw_arg(struct emitter *e, unsigned index)
+{
+	return fit(e, read_piece(e, used_value(e, operand(e, index))), PTX_F32);
+}
+
+bool copies_raw(struct emitter *e, unsigned index)
+{
+	const struct ptx_operand *op = operand(e, index);
+	return op->kind == PTX_OP_REGISTER && is_raw(e, used_value(e, op)) && sees_bits(e, op, PTX_F32);
 }
 
 bool operand_is_uniform(struct emitter *e, const struct ptx_operand *op)

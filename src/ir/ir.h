@@ -271,6 +271,8 @@ bool ir_hands_over(struct ir_func *func, unsigned lanes);
 void ir_mark_raw_nans(struct ir_func *func);
 /* Is the instruction's one result, of 32 bits, one of its operands as it is? */
 bool ir_copies_bits(const struct ir_func *func, const struct ir_inst *inst);
+/* An integer of a float's bits that shows a NaN's bits to nobody: it is shifted, and what it is multiplied with is NaN too. */
+bool ir_absorbs_nan(const struct ir_func *func, const struct ir_inst *inst);
 /* Where `op` is what a shuffle moves: its result of 32 bits, which has the operand's bits from another lane. Else IR_NONE. */
 uint32_t ir_shuffled_result(const struct ir_func *func, const struct ir_inst *inst, const struct ptx_operand *op);
 void ir_print(const struct ir_func *func, struct text *out);

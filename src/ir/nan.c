@@ -3,7 +3,10 @@
  * Our arithmetic leaves other NaNs behind, and arithmetic does not care. So a result is left as it is ("raw") and made canonical where
  * its bits are seen: stored, moved to an integer, exchanged. A register may hold such a result on one way and bits that must stay as they are
  * (loaded, or an integer) on another: there the raw ones are made canonical where the ways meet, unless nobody ever sees the bits. A shuffle
- * is a copy from another lane. */
+ * is a copy from another lane.
+ *
+ * 2^n is made of n by a shift: n + 127 + 1.5 2^23 as a float, its bits to the left by 23. Where n is NaN that shift gives whatever it gives:
+ * it is multiplied with 2^f, where f is what n leaves of the argument, and NaN too. */
 #include "ir/flatten.h"
 
 #include "isa_mods.h"
@@ -87,6 +90,95 @@ static bool sees_bits(const struct ir_inst *inst, const struct ptx_operand *op)
 	return row->operand_count && operand_type(inst->ptx, &inst->ptx->operands[0]) == PTX_F64;
 }
 
+/* ---- shifts that absorb a NaN -------------------------------------------------------------------------------------------- */
+
+static uint32_t used(const struct ir_inst *inst, unsigned index)
+{
+	return ir_used_value(inst, &inst->ptx->operands[index]);
+}
+
+/* Is it NaN whenever an operand is? */
+static bool hands_nan_on(const struct ir_inst *inst)
+{
+	const struct ptx_form *form = inst->ptx->form;
+	enum isa_opcode opcode = (enum isa_opcode)form->row->opcode_id;
+	return form->types[0] == PTX_F32 && form->type_count == 1 && !ptx_has(form, MOD_sat) &&
+	       (opcode == OP_add || opcode == OP_sub || opcode == OP_mul || opcode == OP_fma || opcode == OP_neg || opcode == OP_abs ||
+		opcode == OP_ex2 || (opcode == OP_mov && inst->ptx->operands[1].kind == PTX_OP_REGISTER));
+}
+
+/* What alone can make the value NaN, one step further up: a copy, or a number added; IR_NONE. */
+static uint32_t cause_of_nan(const struct ir_func *func, uint32_t value)
+{
+	const struct ir_inst *inst = ir_maker(func, value);
+	if (!inst)
+		return IR_NONE;
+	if (ir_copies_bits(func, inst) && inst->use_count == 1)
+		return inst->uses[0].value;
+	if (!hands_nan_on(inst) || inst->ptx->form->row->opcode_id != OP_add || inst->use_count != 1)
+		return IR_NONE;
+	for (unsigned i = 1; i < 3; i++) {
+		const struct ptx_operand *added = &inst->ptx->operands[i];
+		if (added->kind == PTX_OP_FLOAT && added->is_f32 && (added->bits & 0x7f800000) != 0x7f800000)
+			return inst->uses[0].value;
+	}
+	return IR_NONE;
+}
+
+/* Is `value` NaN whenever one of the causes is? */
+static bool follows(const struct ir_func *func, uint32_t value, const uint32_t *causes, unsigned count, unsigned *budget)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (causes[i] == value)
+			return value != IR_NONE;
+	const struct ir_inst *inst = *budget ? ir_maker(func, value) : NULL;
+	if (!inst || !hands_nan_on(inst))
+		return false;
+	--*budget;
+	for (unsigned u = 0; u < inst->use_count; u++)
+		if (follows(func, inst->uses[u].value, causes, count, budget))
+			return true;
+	return false;
+}
+
+/* The one instruction that reads the value, further on in its block; NULL: there is none, or there are others. */
+static const struct ir_inst *only_reader(const struct ir_func *func, uint32_t value)
+{
+	const struct ir_value *v = &func->values.data[value];
+	if (v->uses != 1 || v->block == IR_NONE || v->inst == IR_NONE)
+		return NULL;
+	const struct ir_block *b = &func->blocks.data[v->block];
+	for (size_t j = v->inst + 1; j < b->insts.count; j++)
+		for (unsigned u = 0; u < b->insts.data[j].use_count; u++)
+			if (b->insts.data[j].uses[u].value == value)
+				return &b->insts.data[j];
+	return NULL;
+}
+
+bool ir_absorbs_nan(const struct ir_func *func, const struct ir_inst *inst)
+{
+	enum { MOST_CAUSES = 4, MOST_FOLLOWED = 16 };
+	if (inst->op != IR_PTX || inst->ptx->form->row->opcode_id != OP_shl || inst->def_count != 1 || inst->use_count != 1 ||
+	    !is_word(func, inst->defs[0].value) || inst->ptx->guard)
+		return false;
+	uint32_t causes[MOST_CAUSES], value = inst->defs[0].value, cause = used(inst, 1);
+	unsigned count = 0, budget = MOST_FOLLOWED;
+	for (; cause != IR_NONE && count < MOST_CAUSES; cause = cause_of_nan(func, cause))
+		causes[count++] = cause;
+	const struct ir_inst *reader = only_reader(func, value);
+	while (reader && reader->op == IR_PTX && ir_copies_bits(func, reader) && reader->use_count == 1) {
+		value = reader->defs[0].value;
+		reader = only_reader(func, value);
+	}
+	if (!reader || reader->op != IR_PTX || reader->def_count != 1 || reader->ptx->guard || !hands_nan_on(reader) ||
+	    reader->ptx->form->row->opcode_id != OP_mul)
+		return false;
+	uint32_t other = used(reader, 1) == value ? used(reader, 2) : used(reader, 1);
+	return follows(func, other, causes, count, &budget);
+}
+
+/* ---- where bits are seen ---------------------------------------------------------------------------------------------------- */
+
 static bool mark(bool *seen, uint32_t value)
 {
 	if (value == IR_NONE || seen[value])
@@ -99,7 +191,7 @@ static bool use_is_seen(const struct ir_func *func, const struct ir_inst *inst, 
 	uint32_t shuffled = ir_shuffled_result(func, inst, op);
 	if (shuffled != IR_NONE)
 		return seen[shuffled];
-	return op && sees_bits(inst, op);
+	return op && sees_bits(inst, op) && !ir_absorbs_nan(func, inst);
 }
 
 /* Values whose bits are seen, directly or through copies. */

@@ -208,6 +208,36 @@ def in_ranges(file):
     chain(None, minus_square + LIMIT, lambda x: limited(mul(x, x, F32) | 0x80000000))
 
 
+def or_nan(bits):
+    return NAN[F32] if bits is None or is_nan(bits, F32) else bits
+
+
+def nans(file):
+    """Where a NaN's bits show, and where what they made is multiplied with another NaN (src/ir/nan.c)."""
+    words = inputs() + [0x7fc00001, 0xffc00000, 0xffffffff, 0x7f800001]
+    threads = (len(words) + 31) // 32 * 32
+    words += [0] * (threads - len(words))
+    given = [w for x in words for w in (x, 0x3f800000, 0)]
+
+    def case(name, body, model):
+        ranges = [w for x in words for w in (or_nan(model(x)),) * 2]
+        file.kernel(name, '.reg .f32 %x, %y, %z; .reg .b32 %r; .reg .pred %q; mov.b32 %x, %a; mov.b32 %z, %b; ' + body + 'mov.b32 %d, %x;',
+                    [ptxtest.words('in', given), ptxtest.words('range', ranges)], threads)
+
+    def power(x):
+        """The bits of x + 127 + 1.5 2^23, to the left by 23."""
+        return or_nan(add(x, 0x4b40007f, F32)) << 23 & 0xffffffff
+
+    to_power = 'add.f32 %y, %x, 0f4b40007f; mov.b32 %r, %y; shl.b32 %r, %r, 23; mov.b32 %y, %r; '
+    case('2^n times NaN of n', to_power + 'fma.rn.f32 %z, %x, 0f00000000, 0f3f800000; mul.f32 %x, %y, %z; ',
+         lambda x: mul(power(x), or_nan(add(or_nan(mul(x, 0, F32)), 0x3f800000, F32)), F32))
+    case('2^n of NaN times a number', to_power + 'mul.f32 %x, %y, %z; ', lambda x: mul(power(x), 0x3f800000, F32))
+    case('2^n of NaN added', to_power + 'fma.rn.f32 %z, %x, 0f00000000, 0f3f800000; fma.rn.f32 %x, %y, %b, 0f3f800000; ',
+         lambda x: add(power(x), 0x3f800000, F32))
+    case('one of two sums', 'add.f32 %y, %x, 0f3f800000; mul.f32 %z, %x, %x; setp.lt.f32 %q, %x, 0f00000000; selp.f32 %x, %y, %z, %q; ',
+         lambda x: add(x, 0x3f800000, F32) if not is_nan(x, F32) and x >> 31 and x << 1 & 0xffffffff else mul(x, x, F32))
+
+
 def halves(file):
     """All halves, two a thread. Bounds: ex2 2^-9.9 relative, tanh 2^-10.987 absolute for f16; 2^-7 and 2^-8 for bf16."""
     for name, bounds in (('ex2', {'f16': ('relative', '-9.9'), 'bf16': ('relative', '-7')}),
@@ -249,6 +279,7 @@ def main():
     floats(file)
     divisions(file)
     in_ranges(file)
+    nans(file)
     halves(file)
     file.save(sys.argv[1])
 
