@@ -62,13 +62,20 @@ static LLVMValueRef nothing_or_nan(struct emitter *e, LLVMValueRef x)
 	return select_(e, fcmp_(e, LLVMRealOGT, zero, x), zero, x);
 }
 
+/* Some NaN where it is one: a number's bits, all set. */
+static LLVMValueRef or_nan(struct emitter *e, LLVMValueRef nan, LLVMValueRef x)
+{
+	LLVMValueRef bits = as_int(e, x);
+	return as_type(e, or_(e, bits, LLVMBuildSExt(e->b, nan, LLVMTypeOf(bits), "")), PTX_F32);
+}
+
 /* Subnormal results are 0; subnormal arguments give 1 by themselves. */
 static LLVMValueRef approximate_exp2_ftz(struct emitter *e, LLVMValueRef x)
 {
 	struct ir_float_range range = float_range_of(e, 1);
 	LLVMValueRef r = exp2_inside(e, range.high <= 128 ? x : at_most(e, x, 128));
 	if (range.low >= -126)
-		return select_(e, is_nan(e, x), x, r);
+		return or_nan(e, is_nan(e, x), r);
 	return select_(e, fcmp_(e, LLVMRealOGE, x, constant(e, -126)), r, nothing_or_nan(e, x));
 }
 

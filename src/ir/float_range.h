@@ -11,7 +11,7 @@ struct ir_float_range {
 
 #define IR_LEAST_NORMAL 0x1p-126 /* the least float that .ftz keeps */
 
-/* Of an f32 operand of `inst`; [-inf, inf] where nothing is known. */
+/* Of an f32 operand of `inst`; [-inf, inf] where nothing is known. Of rcp and ex2: in lanes where what they make is used. */
 struct ir_float_range ir_float_range(const struct ir_func *func, const struct ir_inst *inst, const struct ptx_operand *op);
 
 /* Is `inst` a selp that keeps a float in [-limit, limit], |x| > limit ? copysign(limit, x) : x? Then x is its operand 2. */
