@@ -6,9 +6,10 @@
  * if it saw all of them: the one first that the longest chain hangs on (list scheduling: Graham 1969; Gibbons and Muchnick, "Efficient
  * Instruction Scheduling for a Pipelined Architecture", 1986).
  *
- * That takes more registers than there are, and what goes to the stack and back costs less than the waiting. LLVM's own scheduler thinks
- * otherwise and would undo it all for their sake, but it does not move anything across a label. Those set here are labels that nothing
- * refers to, and no code.
+ * That takes more registers than there are, and what goes to the stack and back costs less than the waiting, up to a point: where so many
+ * vectors wait to be read, those instructions come first after which fewer do (Goodman and Hsu, "Code Scheduling and Register Allocation in
+ * Large Basic Blocks", 1988). LLVM's own scheduler would undo it all for the registers' sake, but it does not move anything across a label.
+ * Those set here are labels that nothing refers to, and no code.
  *
  * Whether it pays is asked of a model of both orders: instructions come into a window in order, a few in a cycle, begin when what they read is
  * there, and leave in order. Blocks of many accesses keep their order. */
@@ -21,20 +22,21 @@ enum {
 	WORK_PER_ACCESS = 12,
 	MOST_LIVE = 80,            /* vectors that wait to be read */
 	WINDOW = 256, TAKEN = 4,   /* instructions that the machine looks at, and takes in a cycle */
-	MADE = 2,                  /* instructions in a cycle that the order is made for */
-	TICKS = TAKEN,             /* of a cycle */
+	TICKS = 12,                /* of a cycle */
+	MADE = 9,                  /* ticks between instructions in the order that is made */
+	FULL = 16, OVERFULL = 4,   /* vectors that wait to be read, and how many more before those that free most come first */
 	PER_LABEL = 32
 };
-
-enum kind { KIND_PURE, KIND_READ, KIND_WRITE, KIND_OTHER };
 
 struct node {
 	LLVMValueRef instruction;
 	VEC(uint32_t) readers;   /* what must come behind it */
+	VEC(uint32_t) read;      /* whose values it reads, each once */
 	uint32_t waits_for;      /* how many of those in front of it are not there yet */
 	uint32_t delay, height;  /* in cycles: of its own, and to the end of the block */
 	uint32_t ready;          /* ticks */
-	bool is_vector;
+	uint32_t unread;         /* readers of its value that are still to come */
+	bool is_vector, is_free; /* free: no instruction of the machine's */
 };
 
 struct block_order {
@@ -42,31 +44,32 @@ struct block_order {
 	LLVMBuilderRef b;
 	struct node *nodes;
 	uint32_t count, *old, *made;
+	VEC(uint32_t) waiting; /* for nothing but time */
 	bool failed; /* no memory: the order stays as it is */
 };
 
-static enum kind kind_of(LLVMValueRef v)
+enum straight_kind straight_kind(LLVMValueRef v)
 {
 	switch (LLVMGetInstructionOpcode(v)) {
 	case LLVMLoad:
-		return LLVMGetVolatile(v) || LLVMGetOrdering(v) != LLVMAtomicOrderingNotAtomic ? KIND_OTHER : KIND_READ;
+		return LLVMGetVolatile(v) || LLVMGetOrdering(v) != LLVMAtomicOrderingNotAtomic ? STRAIGHT_OTHER : STRAIGHT_READ;
 	case LLVMStore:
-		return LLVMGetVolatile(v) || LLVMGetOrdering(v) != LLVMAtomicOrderingNotAtomic ? KIND_OTHER : KIND_WRITE;
+		return LLVMGetVolatile(v) || LLVMGetOrdering(v) != LLVMAtomicOrderingNotAtomic ? STRAIGHT_OTHER : STRAIGHT_WRITE;
 	case LLVMCall:
-		return is_pure_call(v) ? KIND_PURE : calls_intrinsic(v, "llvm.masked.load") ? KIND_READ : calls_intrinsic(v, "llvm.masked.store") ? KIND_WRITE : KIND_OTHER;
+		return is_pure_call(v) ? STRAIGHT_PURE : calls_intrinsic(v, "llvm.masked.load") ? STRAIGHT_READ : calls_intrinsic(v, "llvm.masked.store") ? STRAIGHT_WRITE : STRAIGHT_OTHER;
 	case LLVMAdd: case LLVMSub: case LLVMMul: case LLVMAnd: case LLVMOr: case LLVMXor: case LLVMShl: case LLVMLShr: case LLVMAShr:
 	case LLVMFAdd: case LLVMFSub: case LLVMFMul: case LLVMFDiv: case LLVMFNeg: case LLVMICmp: case LLVMFCmp: case LLVMSelect:
 	case LLVMTrunc: case LLVMZExt: case LLVMSExt: case LLVMFPTrunc: case LLVMFPExt: case LLVMFPToSI: case LLVMFPToUI: case LLVMSIToFP:
 	case LLVMUIToFP: case LLVMBitCast: case LLVMPtrToInt: case LLVMIntToPtr: case LLVMGetElementPtr: case LLVMExtractElement:
 	case LLVMInsertElement: case LLVMShuffleVector: case LLVMFreeze:
-		return KIND_PURE;
+		return STRAIGHT_PURE;
 	default:
-		return KIND_OTHER;
+		return STRAIGHT_OTHER;
 	}
 }
 
 /* Cycles until others can use the result, on machines of today (Zen 3, Ice Lake: within one of each other). */
-static uint32_t delay_of(LLVMValueRef v)
+uint32_t straight_delay(LLVMValueRef v)
 {
 	switch (LLVMGetInstructionOpcode(v)) {
 	case LLVMLoad:
@@ -75,7 +78,7 @@ static uint32_t delay_of(LLVMValueRef v)
 		return 11;
 	case LLVMFAdd: case LLVMFSub: case LLVMFMul: case LLVMSIToFP: case LLVMFPToSI:
 		return 3;
-	case LLVMBitCast: case LLVMIntToPtr: case LLVMPtrToInt:
+	case LLVMBitCast: case LLVMIntToPtr: case LLVMPtrToInt: case LLVMFNeg:
 		return 0;
 	case LLVMCall:
 		return calls_intrinsic(v, "llvm.masked.load") ? 8 : calls_intrinsic(v, "llvm.sqrt") ? 15 : calls_intrinsic(v, "llvm.fma") ? 4 : calls_intrinsic(v, "llvm.fabs") ? 1 : 3;
@@ -97,17 +100,25 @@ static bool find_nodes(struct block_order *o, LLVMValueRef from)
 {
 	uint32_t accesses = 0, vectors = 0;
 	for (LLVMValueRef v = from; v != LLVMGetBasicBlockTerminator(o->block); v = LLVMGetNextInstruction(v)) {
-		enum kind kind = kind_of(v);
-		if (kind == KIND_OTHER || o->count == MOST)
+		enum straight_kind kind = straight_kind(v);
+		if (kind == STRAIGHT_OTHER || o->count == MOST)
 			return false;
 		struct node *node = &o->nodes[o->count];
-		*node = (struct node){ .instruction = v, .delay = delay_of(v),
-				       .is_vector = LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMVectorTypeKind };
-		accesses += kind != KIND_PURE;
+		*node = (struct node){ .instruction = v, .delay = straight_delay(v),
+				       .is_vector = LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMVectorTypeKind, .is_free = !straight_delay(v) };
+		accesses += kind != STRAIGHT_PURE;
 		vectors += node->is_vector;
 		o->count++;
 	}
 	return o->count >= LEAST && vectors >= o->count / 2 && accesses * WORK_PER_ACCESS <= o->count;
+}
+
+static bool reads_already(const struct node *node, uint32_t other)
+{
+	for (size_t v = 0; v < node->read.count; v++)
+		if (node->read.data[v] == other)
+			return true;
+	return false;
 }
 
 static void find_values(struct block_order *o)
@@ -120,6 +131,10 @@ static void find_values(struct block_order *o)
 			struct node *from = map_get_n(&numbers, (const char *)&read, sizeof read);
 			if (from)
 				put_behind(o, (uint32_t)(from - o->nodes), i);
+			if (from && !reads_already(&o->nodes[i], (uint32_t)(from - o->nodes))) {
+				o->failed |= !vec_push(&o->nodes[i].read, (uint32_t)(from - o->nodes));
+				from->unread++;
+			}
 		}
 		map_put_n(&numbers, (const char *)&o->nodes[i].instruction, sizeof v, &o->nodes[i]);
 	}
@@ -132,12 +147,12 @@ static void find_accesses(struct block_order *o)
 	uint32_t write = o->count;
 	VEC(uint32_t) reads = { 0 };
 	for (uint32_t i = 0; i < o->count; i++) {
-		enum kind kind = kind_of(o->nodes[i].instruction);
-		if (kind == KIND_PURE)
+		enum straight_kind kind = straight_kind(o->nodes[i].instruction);
+		if (kind == STRAIGHT_PURE)
 			continue;
 		if (write != o->count)
 			put_behind(o, write, i);
-		if (kind == KIND_READ) {
+		if (kind == STRAIGHT_READ) {
 			o->failed |= !vec_push(&reads, i);
 			continue;
 		}
@@ -164,42 +179,87 @@ static void find_heights(struct block_order *o)
 
 /* ---- the order -------------------------------------------------------------------------------------------------------------- */
 
+/* How many more vectors wait to be read after the instruction than before it. */
+static int more_live(const struct block_order *o, const struct node *node)
+{
+	int more = node->is_vector && node->unread;
+	for (size_t v = 0; v < node->read.count; v++)
+		more -= o->nodes[node->read.data[v]].is_vector && o->nodes[node->read.data[v]].unread == 1;
+	return more;
+}
+
+static bool is_higher(const struct node *node, const struct node *other)
+{
+	return !other || node->height > other->height || (node->height == other->height && node < other);
+}
+
+/* Of those that wait for nothing: the highest that is ready; where many vectors are live, of those first after which no more are, though one
+ * of them be ready later. NULL: none is ready. */
+static struct node *next_node(struct block_order *o, int live, uint32_t now)
+{
+	struct node *highest = NULL, *level = NULL, *soonest = NULL;
+	int most_freed = 0;
+	for (size_t w = 0; w < o->waiting.count; w++) {
+		struct node *node = &o->nodes[o->waiting.data[w]];
+		bool ready = node->ready <= now;
+		if (ready && is_higher(node, highest))
+			highest = node;
+		int more = live < FULL ? 0 : more_live(o, node), freed = live > FULL + OVERFULL && more < 0 ? -more : 0;
+		if (live >= FULL && more < 0 && (!soonest || node->ready < soonest->ready))
+			soonest = node;
+		if (!ready || live < FULL || more > 0 || (level && (freed < most_freed || (freed == most_freed && !is_higher(node, level)))))
+			continue;
+		level = node;
+		most_freed = freed;
+	}
+	return !highest ? NULL : level ? level : soonest ? soonest : highest;
+}
+
+static uint32_t first_ready(const struct block_order *o)
+{
+	uint32_t first = UINT32_MAX;
+	for (size_t w = 0; w < o->waiting.count; w++)
+		first = o->nodes[o->waiting.data[w]].ready < first ? o->nodes[o->waiting.data[w]].ready : first;
+	return first;
+}
+
+static void stop_waiting(struct block_order *o, uint32_t number)
+{
+	size_t w = 0;
+	while (o->waiting.data[w] != number)
+		w++;
+	o->waiting.data[w] = o->waiting.data[--o->waiting.count];
+}
+
 static void make_order(struct block_order *o)
 {
-	VEC(uint32_t) waiting = { 0 }; /* for nothing but time */
 	uint32_t now = 0, done = 0;
+	int live = 0;
+	o->waiting.count = 0;
 	for (uint32_t i = 0; i < o->count; i++)
 		if (!o->nodes[i].waits_for)
-			o->failed |= !vec_push(&waiting, i);
-	while (waiting.count) {
-		size_t best = waiting.count;
-		uint32_t soonest = UINT32_MAX;
-		for (size_t w = 0; w < waiting.count; w++) {
-			const struct node *node = &o->nodes[waiting.data[w]];
-			soonest = node->ready < soonest ? node->ready : soonest;
-			if (node->ready > now)
-				continue;
-			const struct node *other = best < waiting.count ? &o->nodes[waiting.data[best]] : NULL;
-			if (!other || node->height > other->height || (node->height == other->height && node < other))
-				best = w;
-		}
-		if (best == waiting.count) {
-			now = soonest;
+			o->failed |= !vec_push(&o->waiting, i);
+	while (o->waiting.count && !o->failed) {
+		struct node *node = next_node(o, live, now);
+		if (!node) {
+			now = first_ready(o);
 			continue;
 		}
-		uint32_t i = waiting.data[best];
-		waiting.data[best] = waiting.data[--waiting.count];
-		o->made[done++] = i;
-		now += TICKS / MADE;
-		for (size_t r = 0; r < o->nodes[i].readers.count; r++) {
-			struct node *reader = &o->nodes[o->nodes[i].readers.data[r]];
-			uint32_t ready = now + o->nodes[i].delay * TICKS;
+		now = node->ready > now ? node->ready : now;
+		o->made[done++] = (uint32_t)(node - o->nodes);
+		stop_waiting(o, o->made[done - 1]);
+		live += more_live(o, node);
+		for (size_t v = 0; v < node->read.count; v++)
+			o->nodes[node->read.data[v]].unread--;
+		now += node->is_free ? 0 : MADE;
+		for (size_t r = 0; r < node->readers.count; r++) {
+			struct node *reader = &o->nodes[node->readers.data[r]];
+			uint32_t ready = now + node->delay * TICKS;
 			reader->ready = ready > reader->ready ? ready : reader->ready;
 			if (!--reader->waits_for)
-				o->failed |= !vec_push(&waiting, (uint32_t)(reader - o->nodes));
+				o->failed |= !vec_push(&o->waiting, (uint32_t)(reader - o->nodes));
 		}
 	}
-	vec_fini(&waiting);
 }
 
 /* Ticks that the machine takes for them in this order. */
@@ -266,6 +326,12 @@ static void move_all(struct block_order *o, LLVMModuleRef module)
 	}
 }
 
+static void free_node(struct node *node)
+{
+	vec_fini(&node->readers);
+	vec_fini(&node->read);
+}
+
 static void order_block(struct block_order *o, LLVMModuleRef module)
 {
 	LLVMValueRef from = LLVMGetFirstInstruction(o->block);
@@ -282,7 +348,7 @@ static void order_block(struct block_order *o, LLVMModuleRef module)
 			move_all(o, module);
 	}
 	for (uint32_t i = 0; i < o->count; i++)
-		vec_fini(&o->nodes[i].readers);
+		free_node(&o->nodes[i]);
 }
 
 void interleave_chains(LLVMModuleRef module)
@@ -294,6 +360,7 @@ void interleave_chains(LLVMModuleRef module)
 	for (LLVMValueRef function = LLVMGetFirstFunction(module); function && o.nodes && o.old && o.made; function = LLVMGetNextFunction(function))
 		for (o.block = LLVMGetFirstBasicBlock(function); o.block; o.block = LLVMGetNextBasicBlock(o.block))
 			order_block(&o, module);
+	vec_fini(&o.waiting);
 	free(o.nodes);
 	free(o.old);
 	free(o.made);

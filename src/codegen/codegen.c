@@ -408,6 +408,12 @@ static bool emit_kernel(struct emitter *e)
 	return !s->failed && !s->uncut;
 }
 
+static uint32_t groups_of_block(const struct emitter *e)
+{
+	const uint32_t *block = e->ir->options.block;
+	return block[0] * block[1] * block[2] / e->lanes;
+}
+
 static bool optimise(struct emitter *e, LLVMTargetMachineRef machine, unsigned opt_level)
 {
 	LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
@@ -424,6 +430,8 @@ static bool optimise(struct emitter *e, LLVMTargetMachineRef machine, unsigned o
 		forward_shared(LLVMGetNamedFunction(e->module, "kernel"), e->state->arena);
 	if (!error && opt_level > 0 && e->width > 1 && !e->target->bit_masks)
 		widen_masks(e->module, e->state->arena);
+	if (!error && opt_level > 1 && e->width > 1 && !e->ir->region_count)
+		begin_groups_ahead(e->module, groups_of_block(e));
 	if (!error && opt_level > 1 && e->width > 1)
 		interleave_chains(e->module);
 	if (!error)

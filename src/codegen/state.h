@@ -151,6 +151,7 @@ LLVMTypeRef mask_type(struct emitter *e);
 void widen_masks(LLVMModuleRef module, struct arena *arena); /* wide_masks.c */
 /* forward.c: shared memory of straight code in registers. For kernels of which one call runs a whole block. */
 void forward_shared(LLVMValueRef function, struct arena *arena);
+void begin_groups_ahead(LLVMModuleRef module, uint32_t groups); /* ahead.c: part of the next group beside this one */
 void interleave_chains(LLVMModuleRef module); /* chains.c: independent arithmetic side by side */
 LLVMValueRef load_mask(struct emitter *e, LLVMValueRef slot);
 void store_mask(struct emitter *e, LLVMValueRef slot, LLVMValueRef mask);

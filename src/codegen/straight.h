@@ -1,4 +1,4 @@
-/* Straight code, after LLVM's passes: what forward.c, order.c and chains.c have in common. */
+/* Straight code, after LLVM's passes: what forward.c, order.c, chains.c and ahead.c have in common. */
 #ifndef DRAGOMAN_STRAIGHT_H
 #define DRAGOMAN_STRAIGHT_H
 
@@ -23,6 +23,12 @@ bool is_apart_from_shared(LLVMValueRef inst);
 
 bool calls_intrinsic(LLVMValueRef inst, const char *name);
 bool is_pure_call(LLVMValueRef call); /* of an intrinsic that reads and writes no memory */
+
+/* chains.c. OTHER: it must stay where it is. Cycles until others can use the result, on machines of today; 0: it is no
+ * instruction of theirs. */
+enum straight_kind { STRAIGHT_PURE, STRAIGHT_READ, STRAIGHT_WRITE, STRAIGHT_OTHER };
+enum straight_kind straight_kind(LLVMValueRef inst);
+uint32_t straight_delay(LLVMValueRef inst);
 
 /* order.c */
 void order_straight_code(LLVMValueRef root, LLVMBasicBlockRef block, struct arena *arena);

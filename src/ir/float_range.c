@@ -162,8 +162,8 @@ static range converted(const struct ir_func *func, const struct ir_inst *inst, s
 	}
 }
 
-/* y - n / c, where n is y c as an integer, and kept in [-limit, limit]: where it is not cut off, an integer's part of 1 / c, and what lies beyond
- * the limit. */
+/* y - n / c, where n is y c as an integer, and kept in [-limit, limit]: where it is not cut off, an integer's part of 1 / c, and what
+ * lies beyond the limit. */
 static bool reduced(const struct ir_func *func, const struct ir_inst *inst, range y, range *out, struct question *q)
 {
 	double step, c, limit = INFINITY;
@@ -306,8 +306,8 @@ bool ir_is_limit(const struct ir_func *func, const struct ir_inst *inst, double 
 
 /* ---- what is not chosen ------------------------------------------------------------------------------------------------------ */
 
-/* Of the selp `choice`, which takes the marked values only in one of its operands: what the number that its condition compares with a constant is
- * where they are taken. */
+/* Of the selp `choice`, which takes the marked values only in one of its operands: what the number that its condition compares with a
+ * constant is where they are taken. */
 static bool range_where_chosen(const struct ir_func *func, const struct ir_inst *choice, const bool *taken, struct question *q)
 {
 	const struct ir_inst *compare = ir_maker(func, used(choice, 3));
