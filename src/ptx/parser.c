@@ -305,7 +305,8 @@ static void read_module_directive(struct parser *p)
 	}
 }
 
-static void read_module(struct parser *p)
+/* In the function that calls setjmp its variables could be in registers that the jump back restores, of which gcc warns (on Arm, say). */
+__attribute__((noinline)) static void read_module(struct parser *p)
 {
 	names_init(p);
 	scope_open(p);

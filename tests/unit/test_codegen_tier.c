@@ -173,6 +173,15 @@ static unsigned of_sort(unsigned rounds, unsigned (*measure)(const char *text, u
 	return result;
 }
 
+static bool has_avx2(void)
+{
+#if defined(__x86_64__)
+	return __builtin_cpu_supports("avx2");
+#else
+	return false;
+#endif
+}
+
 static void quick_form_is_small(void **state)
 {
 	char columns[4000] = KERNEL "mad.lo.s32 %r13, %r2, 68, 0;\ncvt.u64.u32 %rd6, %r13;\nadd.s64 %rd7, %rd1, %rd6;\nadd.s64 %rd8, %rd2, %rd6;\n";
@@ -182,7 +191,7 @@ static void quick_form_is_small(void **state)
 	if (many - few > 32 * 45)
 		fail_msg("a round of a sort is %u instructions", (many - few) / 32);
 	/* Masks are lanes, whose signs the machine tells: of bits LLVM makes a dozen instructions, and takes ten times as long for it. */
-	if (__builtin_cpu_supports("avx2"))
+	if (has_avx2())
 		assert_int_equal(of_sort(8, bits_of), 0);
 	/* Lanes that are not side by side: a call. */
 	unsigned before = size_of(strcat(columns, TAIL), 256);
