@@ -13,7 +13,11 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#if defined(__aarch64__)
+static const int signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP }; /* a trap is brk */
+#else
 static const int signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL };
+#endif
 static struct sigaction previous[ARRAY_LENGTH(signals)];
 static pthread_mutex_t install_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic bool installed;
@@ -229,6 +233,7 @@ static int describe_fault(const struct worker *worker, char *out, size_t size)
 		snprintf(out, size, "arithmetic fault");
 		return STATUS_LAUNCH_FAILED;
 	case SIGILL:
+	case SIGTRAP:
 		snprintf(out, size, "illegal instruction");
 		return STATUS_ILLEGAL_INSTRUCTION;
 	case SIGBUS:
