@@ -307,7 +307,8 @@ static int set_option(struct request *request, int option)
 static int ptx(int argc, char **argv)
 {
 	struct request request = { .options = { .opt_level = env_is("DRAGOMAN_TIER", "quick") ? 1 : 2, .exact_products = env_is("DRAGOMAN_MMA", "exact"),
-					       .fast_products = env_is("DRAGOMAN_MMA", "fast") } };
+					       .fast_products = env_is("DRAGOMAN_MMA", "fast"), .cpu = env_get("DRAGOMAN_CPU"),
+					       .features = env_get("DRAGOMAN_CPU_FEATURES"), .vector = (uint8_t)env_long("DRAGOMAN_VECTOR", 0, 0, 16) } };
 	for (int option; (option = next_option(&command_ptx, argc, argv, ":o:", options)) != -1;) {
 		int status = set_option(&request, option);
 		if (status)

@@ -61,6 +61,10 @@ for lanes in 1 8; do
 	has "llvm, $lanes" 'fmul' "$dragoman" ptx --dump llvm --kernel scale --lanes $lanes scale.ptx
 	has "asm, $lanes" 'mul' "$dragoman" ptx --dump asm --kernel scale --lanes $lanes scale.ptx
 done
+if [ "$(uname -m)" = x86_64 ]; then
+	v4=+avx,+avx2,+avx512bw,+avx512dq,+avx512f,+avx512vl,+bmi,+bmi2,+f16c,+fma,+evex512
+	has 'AVX-512' 'zmm' env DRAGOMAN_CPU=x86-64-v4 DRAGOMAN_CPU_FEATURES=$v4 DRAGOMAN_VECTOR=16 "$dragoman" ptx --dump asm --kernel scale --lanes 32 --block 64 scale.ptx
+fi
 has 'all kernels' '^other: ' "$dragoman" ptx --compile scale.ptx
 has 'object' '^scale: ' "$dragoman" ptx --compile --kernel scale -o scale.o scale.ptx
 has 'object is ELF' ELF head -c 4 scale.o
