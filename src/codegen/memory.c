@@ -2,6 +2,7 @@
  * lanes that stand side by side are one block of memory, shuffled apart in registers; lanes that are scattered read their
  * elements as one short vector each. */
 #include "codegen/memory.h"
+#include "codegen/quick.h"
 
 #include "codegen/arith.h"
 
@@ -179,6 +180,21 @@ static void load_scattered(struct emitter *e, struct address address, LLVMTypeRe
 		values[i] = gather_element(e, block, i, count);
 }
 
+/* The elements of a lane together, where the quick form calls for accesses of their size: NULL elsewhere. */
+static LLVMTypeRef called_type(struct emitter *e, struct address address, unsigned bytes, bool is_volatile)
+{
+	LLVMTypeRef type = bytes <= 8 ? whole_type(e, bytes) : NULL;
+	bool beside = address.kind == ADDRESS_STRIDED && address.stride == (int64_t)bytes;
+	return type && !beside && !is_volatile && quick_accesses(e, address, type) ? type : NULL;
+}
+
+static void load_called(struct emitter *e, struct address address, LLVMTypeRef whole, LLVMTypeRef lane, unsigned count, LLVMValueRef *values)
+{
+	LLVMValueRef block = LLVMBuildBitCast(e->b, quick_load(e, address, whole), LLVMVectorType(lane, e->w * count), "");
+	for (unsigned i = 0; i < count; i++)
+		values[i] = gather_element(e, block, i, count);
+}
+
 /* Side by side: one block, or, where some lanes are off, lane by lane. */
 static void load_contiguous(struct emitter *e, struct address address, LLVMTypeRef lane, unsigned count, bool is_volatile,
 			    LLVMValueRef *values)
@@ -215,7 +231,10 @@ void load_elements(struct emitter *e, struct address address, LLVMTypeRef lane, 
 		   LLVMValueRef *values)
 {
 	unsigned bytes = type_bytes(lane) * count;
-	if (count == 1 || bytes > 64 || (e->mask && e->target->hooks))
+	LLVMTypeRef called = count > 1 ? called_type(e, address, bytes, is_volatile) : NULL;
+	if (called)
+		load_called(e, address, called, lane, count, values);
+	else if (count == 1 || bytes > 64 || (e->mask && e->target->hooks))
 		load_each(e, address, lane, count, is_volatile, values);
 	else if (e->w == 1 || address.kind == ADDRESS_ONE)
 		load_one(e, address, lane, count, is_volatile, values);
@@ -261,6 +280,11 @@ void store_elements(struct emitter *e, struct address address, LLVMValueRef cons
 		return;
 	}
 	struct lane_store s = { address, interleave(e, values, count), count, is_volatile };
+	LLVMTypeRef called = called_type(e, address, bytes, is_volatile);
+	if (called) {
+		quick_store(e, address, LLVMBuildBitCast(e->b, s.block, LLVMVectorType(called, e->w), ""));
+		return;
+	}
 	if (address.kind != ADDRESS_STRIDED || address.stride != (int64_t)bytes) {
 		for_each_active_lane(e, store_lane, &s);
 		return;
