@@ -125,11 +125,26 @@ static void before_next(struct widener *w, LLVMValueRef v)
 	LLVMPositionBuilderBefore(w->b, LLVMGetNextInstruction(v));
 }
 
+/* One lane of a mask whose others are nobody's: where they are all to be one that is the same for the warp. */
+static bool is_one_lane(LLVMValueRef v)
+{
+	return LLVMIsAInsertElementInst(v) && LLVMIsPoison(LLVMGetOperand(v, 0));
+}
+
+static LLVMValueRef wide_lane(struct widener *w, LLVMValueRef v)
+{
+	LLVMTypeRef type = wide_type(v);
+	LLVMValueRef lane = LLVMBuildSExt(w->b, LLVMGetOperand(v, 1), LLVMGetElementType(type), "");
+	return LLVMBuildInsertElement(w->b, LLVMGetPoison(type), lane, LLVMGetOperand(v, 2), "");
+}
+
 /* The wide form of an operand, for an instruction that the builder stands behind. */
 static LLVMValueRef wide_operand(struct widener *w, LLVMValueRef v)
 {
 	struct mask *m = find(w, v);
-	return m && m->wide ? m->wide : LLVMBuildSExt(w->b, v, wide_type(v), "");
+	if (m && m->wide)
+		return m->wide;
+	return is_one_lane(v) ? wide_lane(w, v) : LLVMBuildSExt(w->b, v, wide_type(v), "");
 }
 
 static LLVMValueRef shuffled(struct widener *w, LLVMValueRef v)
@@ -250,8 +265,12 @@ static void drop(struct widener *w)
 			LLVMReplaceAllUsesWith(m->narrow, LLVMGetPoison(LLVMTypeOf(m->narrow)));
 	for (struct mask *m = w->first, *next; m; m = next) {
 		next = m->next;
-		if (is_made_of_wide(m->narrow))
-			LLVMInstructionEraseFromParent(m->narrow);
+		if (!is_made_of_wide(m->narrow))
+			continue;
+		LLVMValueRef lane = is_shuffle(m->narrow) ? LLVMGetOperand(m->narrow, 0) : NULL;
+		LLVMInstructionEraseFromParent(m->narrow);
+		if (lane && is_one_lane(lane) && !find(w, lane) && !LLVMGetFirstUse(lane))
+			LLVMInstructionEraseFromParent(lane);
 	}
 }
 
