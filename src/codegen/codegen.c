@@ -615,18 +615,6 @@ static unsigned opt_level_for(const struct ir_func *ir, unsigned wanted)
 	return count > LARGE ? 0 : wanted;
 }
 
-/* Would the full form take more than 60 ms to compile, if not much? Of the table's kernels those of up to 404 instructions times chunks took up
- * to 60 ms of a processor, 1232 and more 130 ms to 0.8 s; in between it is 30 to 50 ms where lanes are side by side, and 110 to 170 where they go to
- * memory each by itself. The quick form takes a third of that at most. */
-static bool takes_long(const struct ir_func *ir)
-{
-	enum { LONG = 500 };
-	size_t count = 0;
-	for (uint32_t i = 0; i < ir->order_count; i++)
-		count += ir->blocks.data[ir->order[i]].insts.count;
-	return count * ir->chunks > LONG;
-}
-
 struct compilation {
 	struct arena arena;
 	struct target target;
@@ -771,8 +759,9 @@ static bool compilation_try(struct compilation *c, const struct ptx_module *modu
 	c->e.ir = build_ir(c, module, kernel, diagnostic);
 	if (!c->e.ir)
 		return false;
-	c->options.opt_level = (uint8_t)opt_level_for(c->e.ir, options->opt_level);
-	if (options->may_be_quick && c->options.opt_level == 2 && takes_long(c->e.ir)) {
+	c->options.opt_level = (uint8_t)opt_level_for(c->e.ir, c->e.ir->options.opt_level);
+	c->options.may_be_quick = false; /* it is decided, for the functions that are called too */
+	if (options->may_be_quick && c->options.opt_level == 2 && ir_takes_long(c->e.ir)) {
 		ir_destroy(c->e.ir);
 		c->options.opt_level = 1;
 		c->e.ir = build_ir(c, module, kernel, diagnostic);

@@ -184,6 +184,15 @@ static void find_apart(struct ir_func *func)
 	}
 }
 
+/* Would the full form take more than 60 ms to compile, if not much? Of the table's kernels those of up to 404 instructions times chunks took up
+ * to 60 ms of a processor, 1232 and more 130 ms to 0.8 s; in between it is 30 to 50 ms where lanes are side by side, and 110 to 170 where they go to
+ * memory each by itself. The quick form takes a third of that at most. */
+bool ir_takes_long(const struct ir_func *func)
+{
+	enum { LONG = 500 };
+	return count_instructions(func) * func->chunks > LONG;
+}
+
 struct ir_func *ir_build(struct arena *arena, const struct ptx_module *module, const struct ptx_function *kernel,
 			 const struct compile_options *options, struct ptx_diagnostic *diagnostic)
 {
@@ -213,7 +222,9 @@ struct ir_func *ir_build(struct arena *arena, const struct ptx_module *module, c
 		ir_analyze(func);
 	}
 	keep_warps(func);
-	if (options->opt_level == 1) { /* the quick form: nothing that is there twice, or for speed alone */
+	if (options->may_be_quick && options->opt_level == 2 && !module->debug && ir_takes_long(func))
+		func->options.opt_level = 1; /* at once: nearly all that follows adds to the code, and takes as long as all before it */
+	if (func->options.opt_level == 1) { /* the quick form: nothing that is there twice, or for speed alone */
 		if (ir_may_have_regions(func))
 			ir_find_regions(func);
 		if (ir_may_be_narrowed(func)) { /* less code */

@@ -209,9 +209,11 @@ struct ir_func {
 	struct flatten *flatten;       /* instances and objects: ir_find_object() */
 };
 
-/* NULL and a diagnostic where the kernel cannot be compiled. `func` lives in `arena`. */
+/* NULL and a diagnostic where the kernel cannot be compiled. `func` lives in `arena`. Its options are the ones given, but for opt_level, which
+ * becomes 1 where the quick form may come (may_be_quick) and it is plain early that the full one would take long. */
 struct ir_func *ir_build(struct arena *arena, const struct ptx_module *module, const struct ptx_function *kernel,
 			 const struct compile_options *options, struct ptx_diagnostic *diagnostic);
+bool ir_takes_long(const struct ir_func *func);
 void ir_destroy(struct ir_func *func); /* what is not the arena's */
 void ir_find_order(struct ir_func *func);   /* order, loops, idom, ipdom; drops unreachable blocks */
 bool ir_dominates(const struct ir_func *func, uint32_t a, uint32_t b); /* does block a block b? */

@@ -1,6 +1,8 @@
 /* Which kernels come in a quick form first, how little of it there is, and what there is once that may not be there for each instruction. */
 #include "dump.h"
 
+#include "ir/ir.h"
+
 #define BEGIN_KERNEL                                                                                                   \
 	".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 out)\n{\n"                       \
 	".reg .b32 %r<9>; .reg .f32 %f<9>; .reg .b64 %rd<5>;\n"                                                        \
@@ -49,6 +51,35 @@ static void large_kernels_come_quick(void **state)
 	assert_int_equal(quick.flags, info.flags);
 	options.opt_level = 0;
 	assert_false(comes_quick(400, options, &quick));
+}
+
+/* What the IR is for: a kernel that takes long has none of what the full form does to it. */
+static uint8_t level_of_ir(unsigned rounds, struct compile_options options)
+{
+	struct ptx_diagnostic diagnostic = { 0 };
+	struct arena arena;
+	char *text = long_kernel(rounds);
+	struct ptx_module *module = ptx_parse(text, strlen(text), "k.ptx", &diagnostic);
+	assert_non_null(module);
+	arena_init(&arena);
+	struct ir_func *func = ir_build(&arena, module, ptx_find_entry(module, "k"), &options, &diagnostic);
+	assert_non_null(func);
+	uint8_t level = func->options.opt_level;
+	ir_destroy(func);
+	arena_fini(&arena);
+	ptx_destroy(module);
+	free(text);
+	return level;
+}
+
+static void quick_forms_are_decided_early(void **state)
+{
+	struct compile_options options = shape(256, 1, 0);
+	(void)state;
+	assert_int_equal(level_of_ir(400, options), 2);
+	options.may_be_quick = true;
+	assert_int_equal(level_of_ir(400, options), 1);
+	assert_int_equal(level_of_ir(50, options), 2);
 }
 
 /* Matrix products: the second needs no memory of its own for its fragments, and the exchanges of the scalar form are calls of one function. */
@@ -182,6 +213,40 @@ static bool has_avx2(void)
 #endif
 }
 
+static bool has_avx512(void)
+{
+#if defined(__x86_64__)
+	return __builtin_cpu_supports("avx512vl");
+#else
+	return false;
+#endif
+}
+
+/* Elements of lanes that are not side by side: a call for the lane's eight bytes together, which no other thread may see half of. */
+static void quick_pairs_are_called(void **state)
+{
+	(void)state;
+	char *code = dump(KERNEL "mad.lo.s32 %r13, %r2, 24, 0;\ncvt.u64.u32 %rd6, %r13;\nadd.s64 %rd7, %rd1, %rd6;\nadd.s64 %rd8, %rd2, %rd6;\n"
+			  "ld.global.v2.f32 {%f1, %f2}, [%rd7];\nst.global.v2.f32 [%rd8], {%f2, %f1};\n"
+			  "ld.global.v2.f32 {%f1, %f2}, [%rd7+8];\nst.global.v2.f32 [%rd8+8], {%f2, %f1};\n" TAIL, quick_shape(256), "llvm");
+	assert_int_equal(count(code, "call <8 x i64> @load.strided.8.8("), 2);
+	assert_int_equal(count(code, "call void @store.strided.8.8("), 2);
+	free(code);
+}
+
+/* A condition that is the same for the warp joins masks as full lanes, and is never one of eight bits. */
+static void uniform_masks_are_lanes(void **state)
+{
+	(void)state;
+	char *code = dump(HEAD "ld.global.u32 %r3, [%rd4];\nsetp.eq.u32 %p1, %r1, 3;\nsetp.lt.s32 %p2, %r3, %r2;\n@%p2 bra skip;\nst.global.u32 [%rd5], %r2;\n"
+			  "skip: xor.pred %p3, %p1, %p2;\n@%p3 st.global.u32 [%rd5+4096], %r3;\n" TAIL, quick_shape(256), "llvm");
+	if (has_avx2() && !has_avx512()) {
+		assert_true(count(code, "sext i1 ") > 0);
+		assert_int_equal(count(code, "insertelement <8 x i1>"), 0);
+	}
+	free(code);
+}
+
 static void quick_form_is_small(void **state)
 {
 	char columns[4000] = KERNEL "mad.lo.s32 %r13, %r2, 68, 0;\ncvt.u64.u32 %rd6, %r13;\nadd.s64 %rd7, %rd1, %rd6;\nadd.s64 %rd8, %rd2, %rd6;\n";
@@ -213,9 +278,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(large_kernels_come_quick),
+		cmocka_unit_test(quick_forms_are_decided_early),
 		cmocka_unit_test(products_share_their_memory),
 		cmocka_unit_test(quick_groups_are_vectors),
 		cmocka_unit_test(quick_matrices_are_called),
+		cmocka_unit_test(quick_pairs_are_called),
+		cmocka_unit_test(uniform_masks_are_lanes),
 		cmocka_unit_test(quick_form_is_small),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
