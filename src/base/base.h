@@ -129,7 +129,6 @@ bool env_dump(const char *what);                       /* DRAGOMAN_DUMP=ptx,ir,l
 /* The folder that holds our own libraries (that of the object this code is in). Static text or NULL. */
 const char *env_library_folder(void);
 
-uint64_t clock_ns(void);        /* CLOCK_MONOTONIC */
-uint64_t clock_coarse_ns(void); /* the same as of the last tick, some milliseconds ago: a quarter of the time it takes */
+uint64_t clock_ns(void); /* CLOCK_MONOTONIC */
 
 #endif

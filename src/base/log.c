@@ -125,19 +125,9 @@ const char *env_library_folder(void)
 	return folder[0] ? folder : NULL;
 }
 
-static uint64_t read_clock(clockid_t clock)
-{
-	struct timespec now;
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 uint64_t clock_ns(void)
 {
-	return read_clock(CLOCK_MONOTONIC);
-}
-
-uint64_t clock_coarse_ns(void)
-{
-	return read_clock(CLOCK_MONOTONIC_COARSE);
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }

@@ -85,6 +85,8 @@ static bool find_steps(struct ahead *a)
 		a->length = step->end > a->length ? step->end : a->length;
 		vectors += step->is_vector && straight_delay(v);
 		map_put_n(&a->numbers, (const char *)&step->inst, sizeof v, step);
+		if (!step_of(a, v)) /* no memory */
+			return false;
 	}
 	const struct step *next = step_of(a, a->thread_next), *again = step_of(a, a->again);
 	return next && !next->is_late && again && !again->is_late && a->count >= LEAST && vectors < a->length * WIDTH;

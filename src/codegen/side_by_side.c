@@ -31,13 +31,14 @@ static bool writes_nothing(const struct ir_inst *inst)
 	return inst->op == IR_COPY || (inst->op == IR_PTX && inst->ptx->form->row->flags & ISA_PURE);
 }
 
-/* Is it of one load of global memory and what is the same in all lanes, and has nothing been written since? */
+/* Is it of one load of global memory and what is the same in all lanes, and has nothing been written since? Nobody else may have a use for what
+ * was loaded: were another block to write there meanwhile, they would see two numbers. */
 static bool is_of_one_load(struct emitter *e, const struct ptx_operand *place)
 {
 	uint32_t value = used_value(e, place);
 	for (unsigned depth = 0; value != IR_NONE && depth < DEEPEST; depth++) {
 		const struct ir_inst *made = made_in_this_block(e, value);
-		if (!made || made->op != IR_PTX)
+		if (!made || made->op != IR_PTX || ir_value(e, value)->uses != 1)
 			return false;
 		if (is_plain_load(made->ptx)) {
 			while (++made < e->inst)

@@ -20,19 +20,26 @@ static char *long_kernel(unsigned rounds)
 	return text.data;
 }
 
+static struct ptx_module *parse_long_kernel(unsigned rounds)
+{
+	struct ptx_diagnostic diagnostic = { 0 };
+	char *text = long_kernel(rounds);
+	struct ptx_module *module = ptx_parse(text, strlen(text), "k.ptx", &diagnostic);
+	assert_non_null(module);
+	free(text);
+	return module;
+}
+
 static bool comes_quick(unsigned rounds, struct compile_options options, struct kernel_info *info)
 {
 	struct ptx_diagnostic diagnostic = { 0 };
 	struct compile_result result;
-	char *text = long_kernel(rounds);
-	struct ptx_module *module = ptx_parse(text, strlen(text), "k.ptx", &diagnostic);
-	assert_non_null(module);
+	struct ptx_module *module = parse_long_kernel(rounds);
 	assert_true(dragoman_compiler()->compile(module, ptx_find_entry(module, "k"), &options, &result, &diagnostic));
 	bool quick = result.quick;
 	*info = result.info;
 	compile_result_fini(&result);
 	ptx_destroy(module);
-	free(text);
 	return quick;
 }
 
@@ -58,9 +65,7 @@ static uint8_t level_of_ir(unsigned rounds, struct compile_options options)
 {
 	struct ptx_diagnostic diagnostic = { 0 };
 	struct arena arena;
-	char *text = long_kernel(rounds);
-	struct ptx_module *module = ptx_parse(text, strlen(text), "k.ptx", &diagnostic);
-	assert_non_null(module);
+	struct ptx_module *module = parse_long_kernel(rounds);
 	arena_init(&arena);
 	struct ir_func *func = ir_build(&arena, module, ptx_find_entry(module, "k"), &options, &diagnostic);
 	assert_non_null(func);
@@ -68,7 +73,6 @@ static uint8_t level_of_ir(unsigned rounds, struct compile_options options)
 	ir_destroy(func);
 	arena_fini(&arena);
 	ptx_destroy(module);
-	free(text);
 	return level;
 }
 

@@ -135,11 +135,11 @@ void cpu_fault_install(void)
 }
 
 /* A program that installs a handler later covers ours. We go on top again and treat its handler as the previous one; but
- * system calls at every launch would cost too much, and so would the exact time. */
+ * system calls at every launch would cost too much. */
 void cpu_fault_recheck(void)
 {
 	enum { EVERY_NS = 1000000 };
-	uint64_t now = clock_coarse_ns(), last = atomic_load_explicit(&checked_ns, memory_order_relaxed);
+	uint64_t now = clock_ns(), last = atomic_load_explicit(&checked_ns, memory_order_relaxed);
 	if (now - last < EVERY_NS || !atomic_compare_exchange_strong(&checked_ns, &last, now))
 		return;
 	pthread_mutex_lock(&install_lock);
